@@ -1,0 +1,33 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace fuse {
+
+Result<void> write_all(int fd, std::string_view bytes, std::string_view what) {
+  while (!bytes.empty()) {
+    const ssize_t wrote = ::write(fd, bytes.data(), bytes.size());
+    if (wrote >= 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(wrote));
+    } else if (errno != EINTR) {
+      return errno_error(what, errno);
+    }
+  }
+  return {};
+}
+
+Result<void> sync_dir(const fs::path& dir) {
+  const fs::path real = dir.empty() ? fs::path(".") : dir;
+  const Fd fd(::open(real.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd.valid()) return errno_error(cat("open folder ", real.native()), errno);
+  if (::fsync(fd.get()) < 0) return errno_error(cat("sync folder ", real.native()), errno);
+  return {};
+}
+
+}  // namespace fuse

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "base/host.h"
+
+namespace fuse {
+
+// write(2) until all of `bytes` is out; `what` begins the error's message.
+Result<void> write_all(int fd, std::string_view bytes, std::string_view what);
+
+// fsync(2) of a folder, so that a rename or a new name in it is on disk.
+Result<void> sync_dir(const fs::path& dir);
+
+}  // namespace fuse
