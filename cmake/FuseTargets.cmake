@@ -1,0 +1,77 @@
+# fuse_library(NAME SOURCES... [DEPENDS...] [PRIVATE_DEPENDS...])
+#
+# One static library per room.  DEPENDS are the layers below, which whoever uses
+# the library sees too; PRIVATE_DEPENDS are the libraries that it wraps.
+function(fuse_library name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS")
+  fuse_refuse_unknown(fuse_library ${name} ${arg_UNPARSED_ARGUMENTS})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name}
+    PUBLIC fuse_options ${arg_DEPENDS}
+    PRIVATE ${arg_PRIVATE_DEPENDS})
+endfunction()
+
+# fuse_program(NAME SOURCES... DEPENDS...)
+#
+# The executable.  In a release it is fully static and lands in build/, and its
+# dlopen() is the one in static/, which says no.
+function(fuse_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  fuse_refuse_unknown(fuse_program ${name} ${arg_UNPARSED_ARGUMENTS})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE fuse_options ${arg_DEPENDS})
+  if(FUSE_STATIC)
+    target_sources(${name} PRIVATE "${CMAKE_SOURCE_DIR}/cmake/no_dlopen.c")
+    target_link_options(${name} PRIVATE -static -s)
+    set_target_properties(${name} PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY "${CMAKE_SOURCE_DIR}/build"
+      CXX_LINKER_LAUNCHER "${CMAKE_SOURCE_DIR}/cmake/quiet_link")
+  endif()
+endfunction()
+
+# fuse_fuzzer(NAME SOURCES... DEPENDS...)
+#
+# A libFuzzer executable from a source with LLVMFuzzerTestOneInput.  Without the
+# fuzz preset there is no such target.
+function(fuse_fuzzer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  fuse_refuse_unknown(fuse_fuzzer ${name} ${arg_UNPARSED_ARGUMENTS})
+  if(NOT FUSE_FUZZ)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE fuse_options ${arg_DEPENDS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  set_property(TARGET ${name} PROPERTY RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
+  set_property(GLOBAL APPEND PROPERTY FUSE_FUZZERS ${name})
+endfunction()
+
+# fuse_check_headers(TARGET ROOMS...)
+#
+# A target that compiles every header by itself, so that none leans on what was
+# included before it.  Not part of the default build.
+function(fuse_check_headers target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ROOMS")
+  set(sources)
+  foreach(room IN LISTS arg_ROOMS)
+    file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE "${CMAKE_SOURCE_DIR}"
+      "${CMAKE_SOURCE_DIR}/${room}/*.h")
+    foreach(header IN LISTS headers)
+      set(source "${CMAKE_BINARY_DIR}/headers/${header}.cpp")
+      file(CONFIGURE OUTPUT "${source}" CONTENT "#include \"${header}\"\n")
+      list(APPEND sources "${source}")
+    endforeach()
+  endforeach()
+  if(sources)
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${sources})
+    target_link_libraries(${target} PRIVATE fuse_options
+      fuse::yaml fuse::json fuse::cli11 fuse::httplib fuse::curl fuse::sqlite fuse::openssl)
+    set_property(TARGET ${target} PROPERTY DISABLE_PRECOMPILE_HEADERS ON)
+  endif()
+endfunction()
+
+function(fuse_refuse_unknown function name)
+  if(ARGN)
+    message(FATAL_ERROR "${function}(${name}): what is \"${ARGN}\"? SOURCES or DEPENDS is missing")
+  endif()
+endfunction()
