@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/host.h"
+#include "base/result.h"
+
+namespace fuse {
+
+// Where values of secrets may come from besides the command line.
+struct SecretInputs {
+  std::function<std::optional<std::string>(const std::string& name)> environment{};
+  std::function<Result<std::string>(const fs::path& file)> read_file{};
+  std::function<Result<std::string>()> read_stdin{};
+};
+
+// The values that `--secret` gives: `K` (from the environment), `K=V`,
+// `K=@FILE`, `K=-` (stdin, once).  One line end at the end of a file or of
+// stdin is not part of the value.  Later flags win.
+Result<std::map<std::string, std::string>> resolve_secret_flags(std::span<const std::string> flags,
+                                                                const SecretInputs& inputs);
+
+// The lines NAME=VALUE of a secrets file: trimmed, blank ones and those that
+// begin with # skipped, no quoting.
+Result<std::map<std::string, std::string>> parse_secrets_file(std::string_view text);
+
+// The required names without a value, in their order; an empty value counts as
+// missing unless `allow_empty`.
+std::vector<std::string> missing_secrets(std::span<const std::string> required,
+                                         const std::map<std::string, std::string>& given,
+                                         bool allow_empty);
+
+// invalid_argument "missing required secrets: a, b".
+Error missing_secrets_error(std::span<const std::string> missing);
+
+}  // namespace fuse
