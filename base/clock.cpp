@@ -12,9 +12,13 @@ WallTime SystemClock::wall() const {
   return std::chrono::time_point_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now());
 }
 
-SteadyTime SystemClock::steady() const { return std::chrono::steady_clock::now(); }
+SteadyTime SystemClock::steady() const {
+  return std::chrono::steady_clock::now();
+}
 
-void SystemClock::sleep(std::chrono::nanoseconds time) { std::this_thread::sleep_for(time); }
+void SystemClock::sleep(std::chrono::nanoseconds time) {
+  std::this_thread::sleep_for(time);
+}
 
 std::string to_rfc3339(WallTime time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
@@ -57,7 +61,8 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-// ".123" as nanoseconds; 0 when there is no fraction, nullopt when it is malformed.
+// ".123" as nanoseconds; 0 when there is no fraction, nullopt when it is
+// malformed.
 std::optional<std::chrono::nanoseconds> take_fraction(std::string_view& text) {
   std::int64_t nanos = 0;
   if (!take(text, '.')) return std::chrono::nanoseconds(0);

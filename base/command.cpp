@@ -65,7 +65,8 @@ struct Streams {
   Fd err;
 };
 
-// Moves bytes until both outputs are closed; the inner error says why it gave up.
+// Moves bytes until both outputs are closed; the inner error says why it gave
+// up.
 Result<std::optional<Error>> pump(Streams& streams, std::string_view input, CommandOutput& output,
                                   const CommandLimits& limits) {
   const auto deadline = std::chrono::steady_clock::now() + limits.timeout;
@@ -74,8 +75,8 @@ Result<std::optional<Error>> pump(Streams& streams, std::string_view input, Comm
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
-      return std::optional(Error{ErrorCode::unavailable,
-                                 cat("did not end within ", limits.timeout.count(), " ms")});
+      return std::optional(
+          Error{ErrorCode::unavailable, cat("did not end within ", limits.timeout.count(), " ms")});
     }
     std::array<pollfd, 3> fds = {{{streams.out.get(), POLLIN, 0},
                                   {streams.err.get(), POLLIN, 0},

@@ -89,8 +89,8 @@ std::string seal(std::string_view key, std::string_view context, std::string_vie
   unsigned char* const text = bytes_of(out) + nonce_size;
   const Cipher cipher(EVP_CIPHER_CTX_new());
   int length = 0;
-  must(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key),
-                          bytes_of(nonce)));
+  must(
+      EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key), bytes_of(nonce)));
   must(EVP_EncryptUpdate(cipher.get(), nullptr, &length, bytes_of(context),
                          static_cast<int>(context.size())));
   must(EVP_EncryptUpdate(cipher.get(), text, &length, bytes_of(plain),
@@ -106,14 +106,13 @@ Result<std::string> open_sealed(std::string_view key, std::string_view context,
   const Error refused{ErrorCode::unauthorized, "sealed value does not open with this key"};
   if (sealed.size() < nonce_size + tag_size) return refused;
   const std::string_view nonce = sealed.substr(0, nonce_size);
-  const std::string_view text =
-      sealed.substr(nonce_size, sealed.size() - nonce_size - tag_size);
+  const std::string_view text = sealed.substr(nonce_size, sealed.size() - nonce_size - tag_size);
   std::string tag(sealed.substr(sealed.size() - tag_size));
   std::string plain(text.size(), '\0');
   const Cipher cipher(EVP_CIPHER_CTX_new());
   int length = 0;
-  must(EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key),
-                          bytes_of(nonce)));
+  must(
+      EVP_DecryptInit_ex(cipher.get(), EVP_aes_256_gcm(), nullptr, bytes_of(key), bytes_of(nonce)));
   must(EVP_DecryptUpdate(cipher.get(), nullptr, &length, bytes_of(context),
                          static_cast<int>(context.size())));
   must(EVP_DecryptUpdate(cipher.get(), bytes_of(plain), &length, bytes_of(text),

@@ -27,10 +27,10 @@ class Sha256 {
 std::string sha256_hex(std::string_view bytes);
 Result<std::string> sha256_of_file(const fs::path& file);
 
-// AES-256-GCM with a 32-byte key.  The sealed form is nonce (12) + cipher text +
-// tag (16); `context` is authenticated with it, so that a value cannot be moved
-// to another row.  Opening fails with unauthorized when key, context or bytes
-// are not those it was sealed with.
+// AES-256-GCM with a 32-byte key.  The sealed form is nonce (12) + cipher text
+// + tag (16); `context` is authenticated with it, so that a value cannot be
+// moved to another row.  Opening fails with unauthorized when key, context or
+// bytes are not those it was sealed with.
 std::string seal(std::string_view key, std::string_view context, std::string_view plain);
 Result<std::string> open_sealed(std::string_view key, std::string_view context,
                                 std::string_view sealed);

@@ -7,7 +7,8 @@
 namespace fuse {
 
 // What kind of failure an Error is.  All but `unreachable` are the codes of the
-// wire (error.code of an API answer); callers branch on the code, never on text.
+// wire (error.code of an API answer); callers branch on the code, never on
+// text.
 enum class ErrorCode {
   not_found,
   route_not_found,

@@ -71,7 +71,8 @@ class Host {
   virtual Result<fs::path> read_link(const fs::path& link) = 0;
   // Names in a folder, sorted, without "." and "..".
   virtual Result<std::vector<std::string>> list_dir(const fs::path& dir) = 0;
-  // Also the missing parents; success when it is there.  Mode applies to new ones.
+  // Also the missing parents; success when it is there.  Mode applies to new
+  // ones.
   virtual Result<void> make_dirs(const fs::path& dir, mode_t mode) = 0;
   // A file or a whole folder; success when there is none.  Follows no symlink.
   virtual Result<void> remove_all(const fs::path& path) = 0;

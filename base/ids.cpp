@@ -28,7 +28,9 @@ std::string random_bytes(std::size_t count) {
   return bytes;
 }
 
-std::string random_hex(std::size_t count) { return hex_encode(random_bytes(count)); }
+std::string random_hex(std::size_t count) {
+  return hex_encode(random_bytes(count));
+}
 
 std::string new_ulid(WallTime now) {
   const auto since_epoch =

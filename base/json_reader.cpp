@@ -85,7 +85,9 @@ const json* JsonReader::find(std::string_view key) const {
   return it == value_.end() || it->is_null() ? nullptr : &*it;
 }
 
-bool JsonReader::has(std::string_view key) const { return find(key) != nullptr; }
+bool JsonReader::has(std::string_view key) const {
+  return find(key) != nullptr;
+}
 
 std::optional<std::string> JsonReader::text(std::string_view key) {
   const json* const found = find(key);
@@ -164,6 +166,10 @@ std::vector<const json*> JsonReader::elements(std::string_view key) {
 void JsonReader::complain(std::string_view key, std::string_view problem) {
   if (problem_) return;
   problem_ = Error{ErrorCode::invalid_argument, cat(path_of(key), ": ", problem)};
+}
+
+void JsonReader::complain_with(const Error& problem) {
+  if (!problem_) problem_ = problem;
 }
 
 Result<void> JsonReader::finish() const {

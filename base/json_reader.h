@@ -37,6 +37,8 @@ class JsonReader {
 
   // Remembers a problem found by the caller in field `key`.
   void complain(std::string_view key, std::string_view problem);
+  // Carries over the problem of a reader further down.
+  void complain_with(const Error& problem);
   // The first problem, or success.
   [[nodiscard]] Result<void> finish() const;
 
@@ -48,8 +50,8 @@ class JsonReader {
   std::optional<Error> problem_{};
 };
 
-// Parses one JSON document; invalid_argument "invalid JSON body: ..." otherwise.
-// Nesting beyond 64 is refused.
+// Parses one JSON document; invalid_argument "invalid JSON body: ..."
+// otherwise. Nesting beyond 64 is refused.
 Result<nlohmann::json> parse_json(std::string_view text);
 
 }  // namespace fuse

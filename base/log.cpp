@@ -23,7 +23,8 @@ std::string_view name_of(LogLevel level) {
   return "error";
 }
 
-// A value as it stands in a text line; control characters never reach a terminal.
+// A value as it stands in a text line; control characters never reach a
+// terminal.
 std::string plain_or_quoted(std::string_view value) {
   const bool plain = !value.empty() && std::ranges::all_of(value, [](char c) {
     return c > ' ' && c != '"' && c != '=' && c != '\\' && static_cast<unsigned char>(c) != 0x7F;

@@ -38,8 +38,9 @@ class Log {
   }
 };
 
-// One line an entry: "TIME LEVEL message key=value ...", values quoted when they
-// hold blanks or quotes; or one JSON object a line {time, level, message, ...}.
+// One line an entry: "TIME LEVEL message key=value ...", values quoted when
+// they hold blanks or quotes; or one JSON object a line {time, level, message,
+// ...}.
 class StreamLog final : public Log {
  public:
   StreamLog(std::ostream& out, const Clock& clock, LogFormat format, LogLevel least);

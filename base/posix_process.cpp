@@ -21,7 +21,9 @@ namespace fuse {
 namespace {
 
 // glibc 2.36's <sys/pidfd.h> cannot be used from C++, hence the bare calls.
-int pidfd_open(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
+int pidfd_open(pid_t pid) {
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+}
 int pidfd_send_signal(int fd, int number) {
   return static_cast<int>(::syscall(SYS_pidfd_send_signal, fd, number, nullptr, 0));
 }
@@ -134,8 +136,9 @@ Result<std::uint64_t> process_start_time(pid_t pid) {
   const std::size_t name_end = stat->rfind(')');
   const auto fields = split(name_end == std::string::npos ? "" : stat->substr(name_end + 2), ' ');
   constexpr std::size_t start_time_after_name = 19;
-  const auto ticks =
-      fields.size() > start_time_after_name ? parse_int(fields[start_time_after_name]) : std::nullopt;
+  const auto ticks = fields.size() > start_time_after_name
+                         ? parse_int(fields[start_time_after_name])
+                         : std::nullopt;
   if (!ticks) return Error{ErrorCode::internal, cat("/proc/", pid, "/stat is not as expected")};
   return static_cast<std::uint64_t>(*ticks);
 }
@@ -158,9 +161,8 @@ Result<std::unique_ptr<Process>> spawn_process(const SpawnSpec& spec) {
   const auto argv = pointers(spec.argv);
   const auto environment = spec.environment ? pointers(*spec.environment) : std::vector<char*>();
   pid_t pid = 0;
-  const int failure =
-      ::posix_spawnp(&pid, argv[0], &arguments.actions, &arguments.attributes, argv.data(),
-                     spec.environment ? environment.data() : environ);
+  const int failure = ::posix_spawnp(&pid, argv[0], &arguments.actions, &arguments.attributes,
+                                     argv.data(), spec.environment ? environment.data() : environ);
   if (failure != 0) return errno_error(cat("start ", spec.argv[0]), failure);
 
   // Our own unreaped child: its pid cannot have been recycled yet.

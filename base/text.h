@@ -12,11 +12,15 @@
 namespace fuse {
 
 namespace text_detail {
-inline void append(std::string& out, std::string_view part) { out += part; }
-inline void append(std::string& out, char part) { out += part; }
+inline void append(std::string& out, std::string_view part) {
+  out += part;
+}
+inline void append(std::string& out, char part) {
+  out += part;
+}
 template <class N>
-  requires(std::integral<N> && !std::same_as<N, char> && !std::same_as<N, bool>)
-void append(std::string& out, N part) {
+requires(std::integral<N> && !std::same_as<N, char> &&
+         !std::same_as<N, bool>) void append(std::string& out, N part) {
   out += std::to_string(part);
 }
 }  // namespace text_detail

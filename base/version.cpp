@@ -11,7 +11,8 @@ namespace fuse {
 
 namespace {
 
-// Looks for NT_GNU_BUILD_ID among the notes of the first object: the executable.
+// Looks for NT_GNU_BUILD_ID among the notes of the first object: the
+// executable.
 int find_build_id(dl_phdr_info* object, std::size_t /*size*/, void* into) {
   auto& id = *static_cast<std::string*>(into);
   for (int i = 0; i < object->dlpi_phnum; ++i) {
@@ -37,7 +38,9 @@ int find_build_id(dl_phdr_info* object, std::size_t /*size*/, void* into) {
 
 }  // namespace
 
-std::string_view version() { return FUSE_VERSION; }
+std::string_view version() {
+  return FUSE_VERSION;
+}
 
 std::string build_id() {
   std::string id;

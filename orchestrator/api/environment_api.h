@@ -54,9 +54,9 @@ struct EventQuery {
 using EventSink = std::function<bool(const EnvironmentEvent& event)>;
 
 // What can be done with environments, near or far: the orchestrator's service
-// implements it, and so does its HTTP client.  `id` means the live environment of
-// that id, else, where history is asked for, the newest ended one; a uid names one
-// incarnation.  Safe from several threads.
+// implements it, and so does its HTTP client.  `id` means the live environment
+// of that id, else, where history is asked for, the newest ended one; a uid
+// names one incarnation.  Safe from several threads.
 class EnvironmentApi {
  public:
   virtual ~EnvironmentApi() = default;
@@ -70,11 +70,13 @@ class EnvironmentApi {
   virtual Result<ExecResult> exec(const std::string& id, const ExecRequest& request) = 0;
   virtual Result<std::unique_ptr<AttachSession>> attach(const std::string& id,
                                                         const AttachRequest& request) = 0;
-  // Ends the job: TERM, its grace, KILL.  The environment stays as on_exit says.
+  // Ends the job: TERM, its grace, KILL.  The environment stays as on_exit
+  // says.
   virtual Result<void> stop_job(const std::string& id) = 0;
-  // Blocks, handing on events until destroyed or failed, the sink's false or `stop`.
-  virtual Result<void> events(const std::string& id, const EventQuery& query,
-                              const EventSink& sink, std::stop_token stop) = 0;
+  // Blocks, handing on events until destroyed or failed, the sink's false or
+  // `stop`.
+  virtual Result<void> events(const std::string& id, const EventQuery& query, const EventSink& sink,
+                              std::stop_token stop) = 0;
   // Blocks likewise; also answers after the environment ended.
   virtual Result<LogRange> logs(const std::string& id, const LogQuery& query, const ByteSink& sink,
                                 std::stop_token stop) = 0;

@@ -54,7 +54,7 @@ struct StartAgentRequest {
 
 struct JobSpec {
   std::vector<BuildStep> steps{};
-  std::string script{};                     // empty: the steps are all there is
+  std::string script{};                      // empty: the steps are all there is
   std::map<std::string, std::string> env{};  // secrets among it: never stored or logged
   std::string workdir{};
   std::int64_t timeout_seconds = 0;  // 0: none

@@ -9,7 +9,8 @@
 
 // The only place that spells the wire's field names.  Writers give objects in
 // the contract's key order and leave empty optional fields out, never null.
-// Parsers ignore unknown fields; a wrong kind is invalid_argument naming the field.
+// Parsers ignore unknown fields; a wrong kind is invalid_argument naming the
+// field.
 namespace fuse {
 
 nlohmann::ordered_json to_json(const ResourceSpec& spec);
@@ -37,8 +38,8 @@ Result<ExecRequest> parse_exec_request(const nlohmann::json& value);
 Result<ExecResult> parse_exec_result(const nlohmann::json& value);
 Result<HostCapacity> parse_host_capacity(const nlohmann::json& value);
 Result<HostInfo> parse_host_info(const nlohmann::json& value);
-// The error of an answer with HTTP `status`; made from status and body text when
-// the body is not the wire's error object.
+// The error of an answer with HTTP `status`; made from status and body text
+// when the body is not the wire's error object.
 Error parse_error(int status, std::string_view body);
 
 // The HTTP status of an error code, and back.

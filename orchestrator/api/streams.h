@@ -18,7 +18,7 @@ using ByteSink = std::function<bool(std::string_view bytes)>;
 // Which part of a job's output, by byte offset from its start.
 struct LogQuery {
   std::uint64_t offset = 0;
-  bool follow = false;                 // goes on until the job has ended and all is out
+  bool follow = false;                  // goes on until the job has ended and all is out
   std::optional<std::uint64_t> tail{};  // instead of offset: start at the last N lines
 };
 

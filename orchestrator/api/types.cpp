@@ -63,20 +63,40 @@ std::optional<E> value_in(const std::array<Name<E>, N>& names, std::string_view 
 
 }  // namespace
 
-std::string_view to_string(EnvironmentState state) { return name_in(environment_states, state); }
-std::string_view to_string(JobState state) { return name_in(job_states, state); }
-std::string_view to_string(JobPhase phase) { return name_in(job_phases, phase); }
-std::string_view to_string(OnExit policy) { return name_in(policies, policy); }
-std::string_view to_string(Backend backend) { return name_in(backends, backend); }
-std::string_view to_string(HostState state) { return name_in(host_states, state); }
+std::string_view to_string(EnvironmentState state) {
+  return name_in(environment_states, state);
+}
+std::string_view to_string(JobState state) {
+  return name_in(job_states, state);
+}
+std::string_view to_string(JobPhase phase) {
+  return name_in(job_phases, phase);
+}
+std::string_view to_string(OnExit policy) {
+  return name_in(policies, policy);
+}
+std::string_view to_string(Backend backend) {
+  return name_in(backends, backend);
+}
+std::string_view to_string(HostState state) {
+  return name_in(host_states, state);
+}
 
 std::optional<EnvironmentState> environment_state_of(std::string_view text) {
   return value_in(environment_states, text);
 }
-std::optional<JobState> job_state_of(std::string_view text) { return value_in(job_states, text); }
-std::optional<JobPhase> job_phase_of(std::string_view text) { return value_in(job_phases, text); }
-std::optional<OnExit> on_exit_of(std::string_view text) { return value_in(policies, text); }
-std::optional<Backend> backend_of(std::string_view text) { return value_in(backends, text); }
+std::optional<JobState> job_state_of(std::string_view text) {
+  return value_in(job_states, text);
+}
+std::optional<JobPhase> job_phase_of(std::string_view text) {
+  return value_in(job_phases, text);
+}
+std::optional<OnExit> on_exit_of(std::string_view text) {
+  return value_in(policies, text);
+}
+std::optional<Backend> backend_of(std::string_view text) {
+  return value_in(backends, text);
+}
 std::optional<HostState> host_state_of(std::string_view text) {
   return value_in(host_states, text);
 }

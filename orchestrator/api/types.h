@@ -35,7 +35,8 @@ struct ExposeSpec {
   std::string as{};
 };
 
-// A port of the guest that can be reached at `url`, an authority without a scheme.
+// A port of the guest that can be reached at `url`, an authority without a
+// scheme.
 struct Endpoint {
   std::string as{};
   std::string url{};
@@ -175,7 +176,7 @@ struct GpuDevice {
   std::string compute_cap{};
   bool mig_capable = false;
   std::string mig_mode{};
-  std::string iommu_group{};              // ours
+  std::string iommu_group{};                // ours
   std::optional<std::int32_t> numa_node{};  // ours
 };
 
@@ -199,7 +200,7 @@ struct HostCapacity {
   std::vector<MigInstance> mig_instances{};
   std::vector<std::string> mig_instance_uuids{};  // of `allocated`: those in use
   std::vector<std::string> gpu_device_uuids{};    // ours, of `allocated`: those in use
-  std::string gpu_summary{};                      // ours: what a probe looked at and found, in words
+  std::string gpu_summary{};  // ours: what a probe looked at and found, in words
 };
 
 enum class Backend { firecracker, qemu };
