@@ -1,0 +1,144 @@
+#include "remote/remote_environments.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/json_reader.h"
+#include "base/text.h"
+#include "net/attach_frames.h"
+#include "net/attach_session.h"
+#include "net/url.h"
+#include "orchestrator/api/json.h"
+
+namespace fuse {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+// A create without "Prefer: respond-async" is answered within 50 s.
+constexpr milliseconds create_timeout = seconds(90);
+// What a call takes beyond the time the command itself may run.
+constexpr milliseconds exec_margin = seconds(30);
+constexpr milliseconds default_exec_time = seconds(60);
+constexpr milliseconds longest_exec_time = seconds(600);
+// Ending a VM fetches the rest of its log first.
+constexpr milliseconds destroy_timeout = seconds(180);
+
+std::string path_of(const std::string& id) {
+  return cat("/v1/environments/", percent_encode(id));
+}
+
+HttpCall json_call(std::string method, std::string target, const nlohmann::ordered_json& body) {
+  HttpCall call{.method = std::move(method), .target = std::move(target)};
+  call.headers.set("Content-Type", "application/json");
+  call.body = body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return call;
+}
+
+// An answer that should be a T and is not: it is not the server we think it is.
+Error not_understood(const HttpClient& http, const Error& error) {
+  return {ErrorCode::internal,
+          cat(http.place(), " gave an answer that is not understood: ", error.message)};
+}
+
+template <class T>
+Result<T> parsed(const HttpClient& http, const HttpReply& reply,
+                 Result<T> (*parse)(const nlohmann::json&)) {
+  const auto json = parse_json(reply.body);
+  if (!json) return not_understood(http, json.error());
+  auto value = parse(*json);
+  if (!value) return not_understood(http, value.error());
+  return value;
+}
+
+}  // namespace
+
+RemoteEnvironments::RemoteEnvironments(std::unique_ptr<HttpClient> http, Clock& clock,
+                                       RemoteOptions options)
+    : http_(std::move(http)), clock_(clock), options_(std::move(options)) {}
+
+Result<HttpReply> RemoteEnvironments::send(const HttpCall& call) {
+  auto reply = http_->send(call);
+  if (!reply) return reply;
+  if (reply->status >= 200 && reply->status < 300) return reply;
+  return parse_error(reply->status, reply->body);
+}
+
+Result<HttpReply> RemoteEnvironments::send_again(const HttpCall& call) {
+  auto reply = send(call);
+  if (reply || reply.error().code != ErrorCode::unreachable || !options_.revive) return reply;
+  if (const auto revived = options_.revive(); !revived) return revived.error();
+  return send(call);
+}
+
+Result<Environment> RemoteEnvironments::create(const CreateEnvironmentRequest& request,
+                                               const CreateOptions& options) {
+  HttpCall call = json_call("POST", "/v1/environments", to_json(request));
+  call.timeout = create_timeout;
+  if (options.respond_async) call.headers.set("Prefer", "respond-async");
+  const auto reply = send(call);
+  if (!reply) return reply.error();
+  return parsed(*http_, *reply, &parse_environment);
+}
+
+Result<EnvironmentPage> RemoteEnvironments::list(const EnvironmentFilter& filter) {
+  Query query;
+  const auto add = [&query](std::string name, const std::string& value) {
+    if (!value.empty()) query.add(std::move(name), value);
+  };
+  add("task_id", filter.task_id);
+  add("state", filter.state);
+  add("host_id", filter.host_id);
+  if (filter.include_ended) query.add("include", "ended");
+  if (filter.limit > 0) query.add("limit", cat(filter.limit));
+  add("cursor", filter.cursor);
+  const std::string encoded = query.encode();
+  const auto reply = send_again(
+      {.method = "GET", .target = cat("/v1/environments", encoded.empty() ? "" : "?", encoded)});
+  if (!reply) return reply.error();
+  return parsed(*http_, *reply, &parse_environment_page);
+}
+
+Result<Environment> RemoteEnvironments::get(const std::string& id, bool include_ended) {
+  const auto reply = send_again(
+      {.method = "GET", .target = cat(path_of(id), include_ended ? "?include=ended" : "")});
+  if (!reply) return reply.error();
+  return parsed(*http_, *reply, &parse_environment);
+}
+
+Result<void> RemoteEnvironments::destroy(const std::string& id) {
+  const auto reply = send({.method = "DELETE", .target = path_of(id), .timeout = destroy_timeout});
+  if (!reply) return reply.error();
+  return {};
+}
+
+Result<ExecResult> RemoteEnvironments::exec(const std::string& id, const ExecRequest& request) {
+  HttpCall call = json_call("POST", cat(path_of(id), "?action=exec"), to_json(request));
+  const milliseconds wanted =
+      request.timeout_ms <= 0 ? default_exec_time : milliseconds(request.timeout_ms);
+  call.timeout = std::min(wanted, longest_exec_time) + exec_margin;
+  const auto reply = send(call);
+  if (!reply) return reply.error();
+  return parsed(*http_, *reply, &parse_exec_result);
+}
+
+Result<std::unique_ptr<AttachSession>> RemoteEnvironments::attach(const std::string& id,
+                                                                  const AttachRequest& request) {
+  const HttpCall call{.method = "GET",
+                      .target = cat(path_of(id), "/attach?", attach_query(request).encode())};
+  auto reply = http_->upgrade(call, attach_protocol);
+  if (!reply) return reply.error();
+  if (reply->stream == nullptr) return parse_error(reply->reply.status, reply->reply.body);
+  return make_attach_session(std::move(reply->stream));
+}
+
+Result<void> RemoteEnvironments::stop_job(const std::string& id) {
+  const auto reply = send_again({.method = "POST", .target = cat(path_of(id), "?action=stop")});
+  if (!reply) return reply.error();
+  return {};
+}
+
+}  // namespace fuse
