@@ -29,12 +29,12 @@ function(fuse_program name)
   endif()
 endfunction()
 
-# fuse_fuzzer(NAME SOURCES... DEPENDS...)
+# fuse_fuzzer(NAME SOURCES... DEPENDS... [CORPUS FOLDER])
 #
-# A libFuzzer executable from a source with LLVMFuzzerTestOneInput.  Without the
-# fuzz preset there is no such target.
+# A libFuzzer executable from a source with LLVMFuzzerTestOneInput; it starts
+# from the files of FOLDER.  Only the fuzz preset has such a target.
 function(fuse_fuzzer name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;DEPENDS")
   fuse_refuse_unknown(fuse_fuzzer ${name} ${arg_UNPARSED_ARGUMENTS})
   if(NOT FUSE_FUZZ)
     return()
@@ -42,9 +42,17 @@ function(fuse_fuzzer name)
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE fuse_options ${arg_DEPENDS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  set_property(TARGET ${name} PROPERTY RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzz")
-  set_property(GLOBAL APPEND PROPERTY FUSE_FUZZERS ${name})
+  set_property(TARGET ${name} PROPERTY RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/fuzzers")
+  if(arg_CORPUS)
+    get_filename_component(corpus "${arg_CORPUS}" ABSOLUTE)
+    file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/corpora/${name}" CONTENT "${corpus}\n")
+  endif()
+  add_dependencies(fuse_fuzzers ${name})
 endfunction()
+
+if(FUSE_FUZZ)
+  add_custom_target(fuse_fuzzers)
+endif()
 
 # fuse_check_headers(TARGET ROOMS...)
 #

@@ -1,0 +1,68 @@
+# The presets and scripts do the work; this file gives them short names.
+#
+#   make          build/fuse: one static executable
+#   make run      build, bake the base image once, train the example in a VM
+#   make test     everything, with the end-to-end tests on build/fuse
+#   make unit     the unit tests alone
+#   make lint     layers, format, shellcheck, clang-tidy (ALL=1: on every file)
+#   make asan     unit tests under AddressSanitizer and UBSan; tsan: ThreadSanitizer
+#   make fuzz     each fuzz target for FUZZ_SECONDS
+#   make bench    the benchmarks; they report and never fail
+#   make install  to $(DESTDIR)$(PREFIX)
+
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+EXAMPLE ?= examples/train/Fusefile
+
+.PHONY: build run test unit lint format asan tsan fuzz bench install clean
+
+build:
+	scripts/setup build
+	cmake --preset release
+	cmake --build --preset release --target fuse
+
+run: build
+	scripts/setup run
+	build/fuse image list --output json | grep -q '"name": *"base"' || build/fuse image bake base
+	build/fuse run $(EXAMPLE)
+
+test:
+	scripts/setup build run
+	cmake --preset release
+	cmake --build --preset release
+	tests/run release
+
+unit:
+	scripts/setup build
+	cmake --preset release
+	cmake --build --preset release
+	tests/run release --label-regex unit
+
+lint:
+	scripts/setup build check
+	tests/lint/run $(if $(ALL),--all)
+
+format:
+	scripts/setup check
+	tests/lint/format.sh --fix
+
+asan tsan:
+	scripts/setup build
+	cmake --preset $@
+	cmake --build --preset $@
+	tests/run $@ --label-regex unit
+
+fuzz:
+	scripts/setup build check
+	cmake --preset fuzz
+	cmake --build --preset fuzz --target fuse_fuzzers
+	scripts/fuzz $(FUZZ_SECONDS)
+
+bench: build
+	scripts/bench
+
+install: build
+	cmake --install build/release --prefix $(PREFIX)
+
+clean:
+	rm -rf build
