@@ -32,15 +32,6 @@ struct GuestLimits {
   std::chrono::milliseconds silence{30000};
 };
 
-// Which part of a job's log, and whether what comes before it is safe.
-struct GuestLogQuery {
-  std::uint64_t offset = 0;
-  bool follow = false;
-  // The caller keeps the log: everything before `offset`, and then every piece
-  // for which the sink answered true, may be deleted in the guest.
-  bool acknowledge = false;
-};
-
 // The host's end of a guest's channel: one connection and the calls on it, each
 // on a stream of its own.  Calls block and may come from several threads at once;
 // a slow one does not hold up the others.  When the connection dies each call

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,11 +17,13 @@
 #include "orchestrator/api/types.h"
 
 // What host and guest say to each other.  A stream is opened with one operation,
-// written as JSON; its bulk (a file's bytes, a job's spec, input) follows as data;
-// it is closed with the operation's result or ended with an error.
+// written as JSON; bytes follow as data (a file, input, output, a log); it is
+// closed with the operation's result or ended with an error.
 namespace fuse {
 
 inline constexpr std::int32_t guest_protocol = 1;
+// An operation's text may go on in data frames of the control pipe, up to this.
+inline constexpr std::size_t most_operation_text = 32U << 20U;
 
 // A job as its guest knows it.
 struct GuestJob {
@@ -57,5 +60,81 @@ struct GuestExecResult {
   std::string out{};
   std::string err{};
 };
+
+// Which part of a job's log, and whether what comes before it is safe.
+struct GuestLogQuery {
+  std::uint64_t offset = 0;
+  bool follow = false;
+  // The caller keeps the log: everything before `offset`, and then every piece
+  // for which the sink answered true, may be deleted in the guest.
+  bool acknowledge = false;
+};
+
+// The operations.  Data is on the pipes named in the comments.
+
+// in: stdin; out, err: output; result: GuestExecResult without the output.
+struct ExecOperation {
+  GuestExec command{};     // its input and most_output stay with the client
+  bool has_input = false;  // otherwise stdin is /dev/null
+};
+// in: the file's bytes, `end` after the last.
+struct UploadOperation {
+  std::string path{};
+  std::uint32_t mode = 0;
+};
+// in: stdin, `end` closes it; control: {"rows", "cols"}; out, err: output;
+// result: GuestExecResult.
+struct AttachOperation {
+  AttachRequest request{};
+  std::map<std::string, std::string> env{};
+};
+struct JobStartOperation {
+  std::string key{};
+  JobSpec spec{};
+};
+// result: GuestJob.
+struct JobStatusOperation {};
+// out: the log, after 8 bytes with the offset at which it begins; in, with
+// acknowledge: offsets of 8 bytes up to which it may be deleted; result: LogRange.
+struct JobLogOperation {
+  GuestLogQuery query{};
+};
+struct JobStopOperation {
+  std::int64_t grace_seconds = 0;
+};
+struct ClockOperation {
+  WallTime now{};
+};
+struct ShutdownOperation {};
+
+using Operation = std::variant<ExecOperation, UploadOperation, AttachOperation, JobStartOperation,
+                               JobStatusOperation, JobLogOperation, JobStopOperation,
+                               ClockOperation, ShutdownOperation>;
+
+// Texts are JSON in ASCII.  invalid_argument for strings that are not UTF-8, which
+// JSON cannot carry.
+Result<std::string> operation_text(const Operation& operation);
+Result<Operation> parse_operation(std::string_view text);
+
+std::string hello_text(const GuestHello& hello);
+Result<GuestHello> parse_hello(std::string_view text);
+std::string exec_result_text(const GuestExecResult& result);
+Result<GuestExecResult> parse_guest_exec_result(std::string_view text);
+std::string guest_job_text(const GuestJob& job);
+Result<GuestJob> parse_guest_job(std::string_view text);
+std::string log_range_text(const LogRange& range);
+Result<LogRange> parse_log_range(std::string_view text);
+std::string resize_text(std::int32_t rows, std::int32_t cols);
+// A text that is not an object of two numbers is nothing; numbers of 0 or less
+// are ignored (nothing), larger ones than 65535 become that.
+struct TerminalSize {
+  std::uint16_t rows = 0;
+  std::uint16_t cols = 0;
+};
+std::optional<TerminalSize> parse_resize(std::string_view text);
+// The message is cut to what fits a frame.
+std::string error_text(const Error& error);
+// Of any text: what cannot be read is an internal error that says so.
+Error parse_error_text(std::string_view text);
 
 }  // namespace fuse
