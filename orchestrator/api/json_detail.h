@@ -6,9 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/json_reader.h"
 #include "base/text.h"
+#include "orchestrator/api/types.h"
 
 // Shared by the files that write and read the wire's JSON; private to this
 // folder.
@@ -81,5 +84,17 @@ std::vector<T> objects_in(JsonReader& reader, std::string_view key, F parse) {
   }
   return out;
 }
+
+// Reads a whole document with `read`, or gives the first problem.
+template <class T, class F>
+Result<T> read_all(const nlohmann::json& value, std::string path, F read) {
+  JsonReader reader(value, std::move(path));
+  T out = read(reader);
+  if (auto done = reader.finish(); !done) return done.error();
+  return out;
+}
+
+// Shared by requests and environments.
+ResourceSpec read_spec(JsonReader& reader);
 
 }  // namespace fuse::json_detail
