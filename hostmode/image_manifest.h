@@ -13,7 +13,7 @@ namespace fuse {
 struct BlobRef {
   std::string sha256{};
   std::uint64_t size = 0;
-  friend bool operator==(const BlobRef &, const BlobRef &) = default;
+  friend bool operator==(const BlobRef&, const BlobRef&) = default;
 };
 
 // What NAME.json says about an image.  `disk`, `kernel`, `modules` and `root`
@@ -23,23 +23,20 @@ struct ImageManifest {
 
   int schema = newest_schema;
   std::string name{};
-  std::string boot{}; // "kernel": started with -kernel and our initramfs
-  std::optional<BlobRef> disk{}; // qcow2 with the root file system
-  std::uint64_t disk_bytes = 0;  // its virtual size
+  std::string boot{};             // "kernel": started with -kernel and our initramfs
+  std::optional<BlobRef> disk{};  // qcow2 with the root file system
+  std::uint64_t disk_bytes = 0;   // its virtual size
   std::optional<BlobRef> kernel{};
-  std::optional<BlobRef>
-      modules{}; // cpio archive: kernel modules and their order
-  std::optional<BlobRef>
-      root{};         // cpio archive: the root of an image without a disk
-  std::string init{}; // the disk's own init; empty: our agent stays PID 1
-  std::string os{};   // "debian 12"
-  std::string arch{}; // "amd64"
-  std::string kernel_version{}; // as uname -r says it in the guest
-  std::string driver_branch{};  // of NVIDIA's driver; empty: none inside
-  std::string
-      agent{}; // "host": the agent is that of the program that starts it
-  std::string built_by{}; // "fuse 0.1.0"
-  std::string created{};  // RFC 3339
+  std::optional<BlobRef> modules{};  // cpio archive: kernel modules and their order
+  std::optional<BlobRef> root{};     // cpio archive: the root of an image without a disk
+  std::string init{};                // the disk's own init; empty: our agent stays PID 1
+  std::string os{};                  // "debian 12"
+  std::string arch{};                // "amd64"
+  std::string kernel_version{};      // as uname -r says it in the guest
+  std::string driver_branch{};       // of NVIDIA's driver; empty: none inside
+  std::string agent{};               // "host": the agent is that of the program that starts it
+  std::string built_by{};            // "fuse 0.1.0"
+  std::string created{};             // RFC 3339
 
   // Bytes of all its files together.
   [[nodiscard]] std::uint64_t size() const;
@@ -49,10 +46,10 @@ struct ImageManifest {
 };
 
 // The text of NAME.json.
-std::string to_text(const ImageManifest &manifest);
+std::string to_text(const ImageManifest& manifest);
 
 // Refuses what is not a manifest, a newer schema (naming both numbers) and a
 // digest that does not look like one, since it becomes a file's name.
 Result<ImageManifest> parse_image_manifest(std::string_view text);
 
-} // namespace fuse
+}  // namespace fuse

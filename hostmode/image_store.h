@@ -24,13 +24,13 @@ struct Image {
   fs::path initrd{};
   // A qcow2 to put an overlay on.  Absent: everything is in the initramfs.
   std::optional<fs::path> disk{};
-  std::uint64_t disk_bytes = 0; // virtual size of the disk, 0 without one
+  std::uint64_t disk_bytes = 0;  // virtual size of the disk, 0 without one
   // The initramfs mounts the disk's file system as the root.
   bool has_root = false;
   // The disk's own init, run once the agent is up; empty: the agent stays
   // PID 1.
   std::string init{};
-  bool foreign = false; // a bare NAME.qcow2 that nobody described
+  bool foreign = false;  // a bare NAME.qcow2 that nobody described
   std::string os{};
   std::string arch{};
   std::string kernel_version{};
@@ -39,12 +39,12 @@ struct Image {
 
 // One line of `fuse image list`.
 struct ListedImage {
-  ImageManifest manifest{}; // of a foreign image only name, disk_bytes and boot
-                            // "firmware"
+  ImageManifest manifest{};  // of a foreign image only name, disk_bytes and boot
+                             // "firmware"
   bool foreign = false;
-  std::uint64_t size = 0; // bytes of its files
-  std::string problem{}; // why it cannot be started; empty: nothing is known to
-                         // be wrong
+  std::uint64_t size = 0;  // bytes of its files
+  std::string problem{};   // why it cannot be started; empty: nothing is known to
+                           // be wrong
 };
 
 // What collect() removed.
@@ -58,7 +58,7 @@ struct ImageStoreConfig {
   // What becomes /init in the guest, and what tells one build of it from
   // another.
   fs::path agent = "/proc/self/exe";
-  std::string agent_build{}; // base's build_id()
+  std::string agent_build{};  // base's build_id()
   // Started when no image is named: a path to a qcow2 (BASE_ROOTFS).  Empty:
   // the image called "base".
   fs::path base_rootfs{};
@@ -70,49 +70,49 @@ struct ImageStoreConfig {
 //   NAME.qcow2       foreign image, taken as it is
 //   blobs/SHA256     files that manifests name, never written in place
 //   initrd/KEY.cpio  initramfs put together for one build of this program
-//   .bake-*, .lock-* of a bake in progress
+//   .lock, .bake-*   locks, and the folders of bakes in progress
 //
 // Safe from several threads and processes at once.
 class ImageStore {
-public:
+ public:
   explicit ImageStore(ImageStoreConfig config) : config_(std::move(config)) {}
 
-  [[nodiscard]] const fs::path &dir() const { return config_.dir; }
+  [[nodiscard]] const fs::path& dir() const { return config_.dir; }
 
   // The image to start for `name`, "" being the default one.  invalid_argument
   // for a name that is none or leads out of the folder, not_found when there is
   // no such image; messages are the wire's.  Puts the initramfs together when
   // this build has not done so yet.
-  Result<Image> resolve(const std::string &name) const;
+  Result<Image> resolve(const std::string& name) const;
 
   // All of them by name, the broken ones with their problem.  No folder: none.
   [[nodiscard]] std::vector<ListedImage> list() const;
 
   // Reads every file of an image again and compares it with its digest; the
   // error names the first that differs.
-  Result<void> verify(const std::string &name) const;
+  Result<void> verify(const std::string& name) const;
 
   // The manifest of an image, absent when it is foreign.
-  Result<std::optional<ImageManifest>> manifest(const std::string &name) const;
+  Result<std::optional<ImageManifest>> manifest(const std::string& name) const;
 
   // Moves a finished file into the store (same file system; synced first) and
   // says what it is called there.
-  Result<BlobRef> adopt_blob(const fs::path &file) const;
-  [[nodiscard]] fs::path blob_path(const BlobRef &blob) const;
+  Result<BlobRef> adopt_blob(const fs::path& file) const;
+  [[nodiscard]] fs::path blob_path(const BlobRef& blob) const;
 
   // Makes `manifest.name` mean this manifest from now on.  Its blobs must be
   // there.
-  Result<void> publish(const ImageManifest &manifest) const;
+  Result<void> publish(const ImageManifest& manifest) const;
 
   // Removes blobs and initramfs that no manifest needs, that are not among
   // `in_use` (paths as in Image) and that were not resolved in the last hour;
   // also what a killed bake left behind.
-  Result<CollectedImages> collect(const std::set<fs::path> &in_use) const;
+  Result<CollectedImages> collect(const std::set<fs::path>& in_use) const;
 
-private:
-  [[nodiscard]] Result<Image> start_from(const ImageManifest &manifest) const;
-  [[nodiscard]] Result<fs::path>
-  compose_initrd(const ImageManifest &manifest) const;
+ private:
+  [[nodiscard]] ListedImage describe(const std::string& name, bool foreign) const;
+  [[nodiscard]] Result<Image> start_from(const ImageManifest& manifest) const;
+  [[nodiscard]] Result<fs::path> compose_initrd(const ImageManifest& manifest) const;
 
   ImageStoreConfig config_;
 };
@@ -122,4 +122,4 @@ private:
 // digit, joined by slashes.
 std::optional<std::string> image_name_objection(std::string_view name);
 
-} // namespace fuse
+}  // namespace fuse
