@@ -18,20 +18,19 @@ namespace fuse {
 struct ReadOutcome {
   enum class Kind { bytes, end, timed_out };
   Kind kind = Kind::timed_out;
-  std::size_t size = 0; // with `bytes`, at least 1
+  std::size_t size = 0;  // with `bytes`, at least 1
 };
 
 // A two-way connection after its handshake.  One thread may read while another
 // writes.  Dropping it closes it.
 class ByteStream {
-public:
+ public:
   virtual ~ByteStream() = default;
   // Waits for bytes up to `timeout` (nothing: as long as it takes).  `end` when
   // the other side finished or close() was called; unreachable when the
   // connection broke.
-  virtual Result<ReadOutcome>
-  read(std::span<char> into,
-       std::optional<std::chrono::milliseconds> timeout) = 0;
+  virtual Result<ReadOutcome> read(std::span<char> into,
+                                   std::optional<std::chrono::milliseconds> timeout) = 0;
   // Returns when all of it was handed to the kernel.  No deadline; close() from
   // another thread ends it.
   virtual Result<void> write(std::string_view bytes) = 0;
@@ -47,15 +46,9 @@ public:
 
 // A stream on a connected socket.  `early` is read before what the socket
 // holds.
-std::unique_ptr<ByteStream> make_socket_stream(Fd socket,
-                                               std::string early = {});
+std::unique_ptr<ByteStream> make_socket_stream(Fd socket, std::string early = {});
 
 // Two ends of one connection inside this process.
-Result<std::pair<std::unique_ptr<ByteStream>, std::unique_ptr<ByteStream>>>
-make_stream_pair();
+Result<std::pair<std::unique_ptr<ByteStream>, std::unique_ptr<ByteStream>>> make_stream_pair();
 
-// Moves bytes both ways until both directions ended or one of them broke, then
-// closes both.  Uses the caller's thread and one more.
-void relay(ByteStream &a, ByteStream &b);
-
-} // namespace fuse
+}  // namespace fuse

@@ -19,7 +19,7 @@ namespace fuse {
 
 // Who sent a request.  On a unix socket uid and pid are the kernel's word.
 struct HttpPeer {
-  std::string ip{}; // empty on a unix socket
+  std::string ip{};  // empty on a unix socket
   std::uint16_t port = 0;
   std::optional<uid_t> uid{};
   std::optional<pid_t> pid{};
@@ -28,15 +28,14 @@ struct HttpPeer {
 
 struct HttpRequest {
   std::string method{};
-  std::string target{};   // as sent: path and query, still encoded
-  std::string raw_path{}; // target up to the `?`
-  std::string path{};     // raw_path, percent-decoded
+  std::string target{};    // as sent: path and query, still encoded
+  std::string raw_path{};  // target up to the `?`
+  std::string path{};      // raw_path, percent-decoded
   Query query{};
   HttpHeaders headers{};
   std::string body{};
   HttpPeer peer{};
-  std::map<std::string, std::string>
-      params{}; // of the route, decoded; set by its dispatcher
+  std::map<std::string, std::string> params{};  // of the route, decoded; set by its dispatcher
   // Requested when the client hangs up or the server stops, also while a
   // handler works on the answer.
   std::stop_token stop{};
@@ -44,7 +43,7 @@ struct HttpRequest {
 
 // Where a handler writes an answer that has no end yet.
 class HttpStream {
-public:
+ public:
   virtual ~HttpStream() = default;
   // Sends it at once.  False when the client is gone, takes nothing for longer
   // than the server's stall time, or the server stops: then return.
@@ -60,22 +59,22 @@ public:
 struct HttpResponse {
   struct Upgrade {
     std::string protocol{};
-    std::function<void(ByteStream &connection)> run{};
+    std::function<void(ByteStream& connection)> run{};
   };
 
   int status = 200;
   HttpHeaders headers{};
   std::string body{};
-  std::function<void(HttpStream &out)> stream{};
+  std::function<void(HttpStream& out)> stream{};
   std::optional<Upgrade> upgrade{};
 };
 
-using HttpHandler = std::function<HttpResponse(const HttpRequest &)>;
+using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
 // A request value from its parts, as the server makes it: for tests and for
 // calling a handler without a socket.
-HttpRequest make_request(std::string method, std::string target,
-                         std::string body = {}, HttpHeaders headers = {});
+HttpRequest make_request(std::string method, std::string target, std::string body = {},
+                         HttpHeaders headers = {});
 
 HttpResponse json_response(int status, std::string body);
 HttpResponse text_response(int status, std::string body);
@@ -87,10 +86,10 @@ ErrorCode code_of_status(int status);
 
 // {"error":{"code","message","details"?}} with the code's status. `unreachable`
 // is written as code "internal".
-HttpResponse error_response(const Error &error);
-HttpResponse error_response(const Error &error, int status);
+HttpResponse error_response(const Error& error);
+HttpResponse error_response(const Error& error, int status);
 // The host agent's form: the message alone as text/plain.
-HttpResponse text_error_response(const Error &error);
+HttpResponse text_error_response(const Error& error);
 
 // The error in an answer of either form: code, message and details of a JSON
 // error body, else the code of the status and the text (64 KiB of it at most).
@@ -99,4 +98,4 @@ Error error_of_answer(int status, std::string_view body);
 // "Not Found" for 404; "Status" for one without a name.
 std::string_view reason_phrase(int status);
 
-} // namespace fuse
+}  // namespace fuse

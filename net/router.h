@@ -22,31 +22,28 @@ struct RoutePattern {
 struct RouteMatch {
   enum class Kind {
     found,
-    no_such_path, // 404 route_not_found
-    wrong_method, // 405
-    wrong_action, // 400: the path and method exist with other actions only
+    no_such_path,  // 404 route_not_found
+    wrong_method,  // 405
+    wrong_action,  // 400: the path and method exist with other actions only
   };
   Kind kind = Kind::no_such_path;
-  std::size_t index = 0; // with `found`: into the table's routes
+  std::size_t index = 0;  // with `found`: into the table's routes
   std::map<std::string, std::string> params{};
-  std::string allow{}; // with `wrong_method`: "GET, POST"
+  std::string allow{};  // with `wrong_method`: "GET, POST"
 };
 
 // An ordered list of routes.  Matching looks at the encoded path, so that an
 // encoded slash stays inside its segment; a HEAD request takes the GET route.
 // Of several that match, the one with more literal segments wins.
 class RouteTable {
-public:
+ public:
   explicit RouteTable(std::vector<RoutePattern> routes);
 
-  [[nodiscard]] RouteMatch match(std::string_view method,
-                                 std::string_view raw_path,
-                                 const Query &query) const;
-  [[nodiscard]] const std::vector<RoutePattern> &routes() const {
-    return routes_;
-  }
+  [[nodiscard]] RouteMatch match(std::string_view method, std::string_view raw_path,
+                                 const Query& query) const;
+  [[nodiscard]] const std::vector<RoutePattern>& routes() const { return routes_; }
 
-private:
+ private:
   std::vector<RoutePattern> routes_;
   std::vector<std::vector<std::string>> segments_;
 };
@@ -54,7 +51,6 @@ private:
 // The answer to a request that matched no route: 404 `no such route: METHOD
 // PATH`, 405 with an empty body and Allow, or 400 `missing or unknown action
 // query parameter`.
-HttpResponse unmatched_response(const RouteMatch &match,
-                                const HttpRequest &request);
+HttpResponse unmatched_response(const RouteMatch& match, const HttpRequest& request);
 
-} // namespace fuse
+}  // namespace fuse

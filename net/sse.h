@@ -19,7 +19,7 @@ struct SseEvent {
 
 // "id: ...\ndata: ...\n\n".  Neither may hold a line end.  Without an id there
 // is no id line.
-std::string encode_sse(const SseEvent &event);
+std::string encode_sse(const SseEvent& event);
 // ": keepalive\n\n".
 std::string_view sse_keepalive();
 
@@ -27,17 +27,17 @@ std::string_view sse_keepalive();
 // put together without anything between them; comments and other fields are
 // skipped; lines end with LF, CRLF or CR.  An event without data is none.
 class SseParser {
-public:
+ public:
   static constexpr std::size_t most_event = 1U << 20U;
 
   // The events that these bytes complete.  payload_too_large once an event
   // grows beyond 1 MiB; the parser is then of no more use.
   Result<std::vector<SseEvent>> feed(std::string_view bytes);
   // The id seen last, kept across events: what to send as Last-Event-ID.
-  [[nodiscard]] const std::string &last_id() const { return last_id_; }
+  [[nodiscard]] const std::string& last_id() const { return last_id_; }
 
-private:
-  Result<void> take_line(std::vector<SseEvent> &events);
+ private:
+  Result<void> take_line(std::vector<SseEvent>& events);
 
   std::string line_{};
   std::string last_id_{};
@@ -46,4 +46,4 @@ private:
   bool after_cr_ = false;
 };
 
-} // namespace fuse
+}  // namespace fuse

@@ -19,7 +19,7 @@ std::string percent_encode(std::string_view text);
 
 // The parameters of a query, form-decoded (+ is a blank), in their order.
 class Query {
-public:
+ public:
   Query() = default;
   explicit Query(std::string_view encoded);
 
@@ -29,25 +29,24 @@ public:
   void add(std::string name, std::string value);
   // "a=1&b=x%20y", or "" without parameters.
   [[nodiscard]] std::string encode() const;
-  [[nodiscard]] const std::vector<std::pair<std::string, std::string>> &
-  items() const {
+  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& items() const {
     return items_;
   }
 
-private:
+ private:
   std::vector<std::pair<std::string, std::string>> items_{};
 };
 
 // The parts of an absolute http or https address.
 struct Url {
-  std::string scheme{}; // lower case
-  std::string host{};   // without the brackets of an IPv6 address
-  std::string port{};   // empty: the scheme's
-  std::string path{};   // without a trailing slash
+  std::string scheme{};  // lower case
+  std::string host{};    // without the brackets of an IPv6 address
+  std::string port{};    // empty: the scheme's
+  std::string path{};    // without a trailing slash
 };
 
 // invalid_argument when it is not http or https, has no host, or carries user
 // info, a query or a fragment.
 Result<Url> parse_url(std::string_view text);
 
-} // namespace fuse
+}  // namespace fuse
