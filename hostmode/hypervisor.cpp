@@ -1,0 +1,111 @@
+#include "hostmode/hypervisor.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "base/units.h"
+#include "hostmode/unix_socket.h"
+#include "hostmode/vm_paths.h"
+
+namespace fuse {
+
+namespace {
+
+using std::chrono::milliseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+milliseconds left_until(SteadyClock::time_point deadline) {
+  return std::max(milliseconds(0),
+                  std::chrono::duration_cast<milliseconds>(deadline - SteadyClock::now()));
+}
+
+// QEMU makes its sockets soon after it starts, unless it ends instead.
+Result<Fd> await_channel(QemuProcess& qemu, const fs::path& dir, SteadyClock::time_point deadline,
+                         const std::stop_token& stop) {
+  while (true) {
+    auto socket = connect_unix(dir, vm_file::channel_socket);
+    if (socket) return socket;
+    const bool early = socket.error().code == ErrorCode::not_found ||
+                       socket.error().code == ErrorCode::unreachable;
+    const bool hopeless = stop.stop_requested() || left_until(deadline).count() == 0;
+    if (!early || hopeless) return socket.error();
+    const auto ended = qemu.wait(milliseconds(10));
+    if (!ended) return ended.error();
+    if (*ended) return Error{ErrorCode::unreachable, "QEMU ended before it made its sockets"};
+  }
+}
+
+Error explained(std::string message) {
+  const std::string meaning = meaning_of(message);
+  return {ErrorCode::internal,
+          meaning.empty() ? std::move(message) : cat(message, " (", meaning, ")")};
+}
+
+// The error for a QEMU whose guest did not say hello because of `cause`.
+Error boot_failure(QemuProcess& qemu, const BootSpec& spec, const Error& cause) {
+  // A connection that broke tells of the end a moment before the process does.
+  const auto ended = qemu.wait(milliseconds(500));
+  if (ended && *ended) {
+    return explained(describe_end(spec.dir, qemu.is_child() ? *ended : std::nullopt));
+  }
+  std::string message =
+      cat("the guest did not say hello within ", human_duration(spec.budget), ": ", cause.message);
+  const std::string console = last_console_lines(spec.dir, 5);
+  message +=
+      console.empty() ? "; its console is empty" : cat("; its console ends with:\n", console);
+  return {ErrorCode::internal, std::move(message)};
+}
+
+Result<std::unique_ptr<GuestClient>> await_hello(QemuProcess& qemu, const BootSpec& spec,
+                                                 const std::stop_token& stop) {
+  const auto deadline = SteadyClock::now() + spec.budget;
+  auto socket = await_channel(qemu, spec.dir, deadline, stop);
+  if (!socket) return socket.error();
+  return GuestClient::connect(std::move(socket).value(), {.hello = left_until(deadline)}, stop);
+}
+
+}  // namespace
+
+Result<BootedVm> boot_vm(Host& host, const BootSpec& spec, const StopLimits& limits,
+                         std::stop_token stop) {
+  auto qemu = launch_qemu(host, spec.dir, spec.argv);
+  if (!qemu) return qemu.error();
+  const auto give_up = [&](Error error) {
+    const auto stopped = stop_qemu(**qemu, spec.dir, limits);
+    if (!stopped) error.message += cat("; moreover, ", stopped.error().message);
+    return error;
+  };
+  if (spec.on_start) {
+    if (auto noted = spec.on_start(**qemu); !noted) return give_up(noted.error());
+  }
+  auto guest = await_hello(**qemu, spec, stop);
+  if (stop.stop_requested()) {
+    return give_up({ErrorCode::unavailable, "the vm was destroyed while it was being created"});
+  }
+  if (!guest) return give_up(boot_failure(**qemu, spec, guest.error()));
+  return BootedVm{std::move(qemu).value(), std::move(guest).value()};
+}
+
+std::string meaning_of(std::string_view qemu_words) {
+  struct Meaning {
+    std::string_view words;
+    std::string_view meaning;
+  };
+  constexpr std::array<Meaning, 6> meanings = {{
+      {"Failed to get \"write\" lock", "another process has this disk open"},
+      {"Failed to get shared \"write\" lock", "another process has this disk open for writing"},
+      {"cannot set up guest memory", "the host has not that much memory free"},
+      {"Could not access KVM kernel module: Permission denied",
+       "this user may not open /dev/kvm: add it to the group kvm"},
+      {"Could not access KVM kernel module: No such file", "the host has no KVM"},
+      {"No space left on device", "the disk that holds the state directory is full"},
+  }};
+  for (const Meaning& known : meanings) {
+    if (qemu_words.find(known.words) != std::string_view::npos) return std::string(known.meaning);
+  }
+  return "";
+}
+
+}  // namespace fuse

@@ -1,0 +1,109 @@
+#include "hostmode/qemu_argv.h"
+
+#include <utility>
+
+#include "base/ids.h"
+#include "base/text.h"
+
+namespace fuse {
+
+namespace {
+
+class Argv {
+ public:
+  explicit Argv(std::string program) : words_{std::move(program)} {}
+
+  void flag(std::string_view option) { words_.emplace_back(option); }
+  void add(std::string_view option, std::string value) {
+    words_.emplace_back(option);
+    words_.push_back(std::move(value));
+  }
+  std::vector<std::string> take() { return std::move(words_); }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+// Linux gives up on host names beyond 64 bytes; ours come from task names.
+std::string host_name(const std::string& vm_id) {
+  constexpr std::size_t longest = 63;
+  std::string name = vm_id.substr(0, longest);
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name;
+}
+
+std::string kernel_command_line(const VmRecord& vm) {
+  std::string line = cat("console=ttyS0 quiet panic=-1 fuse.host=", host_name(vm.vm_id),
+                         " fuse.net=", to_string(vm.net));
+  if (vm.image.has_root) line += " fuse.root=/dev/vda";
+  if (!vm.image.init.empty()) line += cat(" fuse.init=", vm.image.init);
+  return line;
+}
+
+void add_machine(Argv& argv, const VmRecord& vm, const QemuFacts& facts) {
+  argv.add("-name", cat("guest=", qemu_escaped(vm.vm_id)));
+  argv.add("-uuid", ulid_to_uuid(vm.uid));
+  argv.add("-machine", cat("q35,accel=", to_string(vm.accel)));
+  argv.add("-cpu", vm.accel == Accel::kvm ? "host" : "max");
+  argv.add("-smp", cat(vm.cpus));
+  argv.add("-m", cat(vm.memory_mb, "M"));
+  argv.flag("-nodefaults");
+  argv.flag("-no-user-config");
+  argv.add("-display", "none");
+  // A guest that reboots or panics ends: a job runs once.
+  argv.flag("-no-reboot");
+  if (facts.sandbox) {
+    argv.add("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
+  }
+}
+
+void add_boot(Argv& argv, const VmRecord& vm) {
+  argv.add("-kernel", vm.image.kernel);
+  if (!vm.image.initrd.empty()) argv.add("-initrd", vm.image.initrd);
+  argv.add("-append", kernel_command_line(vm));
+}
+
+void add_channels(Argv& argv) {
+  argv.add("-chardev", cat("socket,id=qmp,path=", vm_file::qmp_socket, ",server=on,wait=off"));
+  argv.add("-mon", "chardev=qmp,mode=control");
+  // Opened for appending, so that it can be cut short while QEMU writes to it.
+  argv.add("-chardev", cat("file,id=serial,path=", vm_file::serial_log, ",append=on"));
+  argv.add("-serial", "chardev:serial");
+  argv.add("-device", "virtio-serial-pci,id=vserial");
+  argv.add("-chardev",
+           cat("socket,id=agent,path=", vm_file::channel_socket, ",server=on,wait=off"));
+  argv.add("-device", cat("virtserialport,bus=vserial.0,chardev=agent,name=", guest_port_name));
+}
+
+void add_devices(Argv& argv, const VmRecord& vm) {
+  argv.add("-object", "rng-random,id=rng0,filename=/dev/urandom");
+  argv.add("-device", "virtio-rng-pci,rng=rng0");
+  if (!vm.image.disk.empty()) {
+    argv.add("-drive", cat("id=disk0,if=none,format=qcow2,discard=unmap,detect-zeroes=unmap,file=",
+                           vm_file::disk));
+    argv.add("-device", "virtio-blk-pci,drive=disk0");
+  }
+  if (vm.net == NetMode::user) {
+    argv.add("-netdev", cat("user,id=", net_id, ",restrict=off"));
+    argv.add("-device", cat("virtio-net-pci,netdev=", net_id, ",romfile="));
+  }
+}
+
+}  // namespace
+
+std::string qemu_escaped(std::string_view value) {
+  std::string out;
+  for (const char c : value) out.append(c == ',' ? 2U : 1U, c);
+  return out;
+}
+
+std::vector<std::string> qemu_argv(const VmRecord& vm, const QemuFacts& facts) {
+  Argv argv(facts.qemu);
+  add_machine(argv, vm, facts);
+  add_boot(argv, vm);
+  add_channels(argv);
+  add_devices(argv, vm);
+  return argv.take();
+}
+
+}  // namespace fuse

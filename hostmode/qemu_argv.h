@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hostmode/vm_record.h"
+
+namespace fuse {
+
+// What an argv needs to know besides the record.
+struct QemuFacts {
+  std::string qemu = "qemu-system-x86_64";
+  // Whether this QEMU can confine itself with -sandbox.
+  bool sandbox = true;
+};
+
+// The name by which the guest's agent finds its port.
+inline constexpr std::string_view guest_port_name = "fuse.agent";
+// QEMU's name for the VM's network, to which port forwards are added.
+inline constexpr std::string_view net_id = "net0";
+
+// The command line that runs a VM.  All paths of the VM's own folder are relative
+// to it.  Depends on its arguments alone.
+std::vector<std::string> qemu_argv(const VmRecord& vm, const QemuFacts& facts);
+
+// `value` inside a QEMU option, which splits at single commas.
+std::string qemu_escaped(std::string_view value);
+
+}  // namespace fuse

@@ -1,0 +1,29 @@
+#include "hostmode/vm_paths.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace fuse {
+
+bool is_uid(std::string_view text) {
+  constexpr std::string_view crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+  const auto known = [&](char c) { return crockford.find(c) != std::string_view::npos; };
+  return text.size() == 26 && text.front() <= '7' && std::ranges::all_of(text, known);
+}
+
+std::string vm_id_of(std::string_view name) {
+  std::string out;
+  bool replaced = false;
+  for (const char c : lowercase(name)) {
+    const bool kept = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    if (kept) out += c;
+    if (!kept && !replaced) out += '-';
+    replaced = !kept;
+  }
+  const std::size_t first = out.find_first_not_of('-');
+  if (first == std::string::npos) return "vm";
+  return out.substr(first, out.find_last_not_of('-') - first + 1);
+}
+
+}  // namespace fuse
