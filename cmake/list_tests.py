@@ -31,10 +31,9 @@ def names_of(executable, catch, directory):
 
 def spec_of(name):
     """The name as Catch2's command line wants it, which splits at commas and
-    takes brackets for tags.  A leading dash or tilde has a meaning that nothing
-    escapes, so there the first character is left open."""
-    if name[0] in "-~":
-        return "*" + spec_of(name[1:])
+    takes brackets for tags."""
+    if name[0] in "-~*":
+        sys.exit(f"a test's name cannot begin with {name[0]}, which Catch2 takes for an operator: {name}")
     return re.sub(r'([\\,\[\]"])', r"\\\1", name)
 
 
