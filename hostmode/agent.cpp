@@ -1,0 +1,78 @@
+#include "hostmode/agent.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "hostmode/capacity.h"
+#include "hostmode/gpu_probe.h"
+
+namespace fuse {
+
+Result<std::unique_ptr<Agent>> Agent::start(AgentWorld world, AgentConfig config) {
+  std::unique_ptr<Agent> agent(new Agent(std::move(world), std::move(config)));
+  if (auto recovered = agent->keeper_.recover(); !recovered) return recovered.error();
+  Agent* const self = agent.get();
+  agent->housekeeper_ = std::jthread([self](std::stop_token stop) { self->keep_house(stop); });
+  return agent;
+}
+
+Agent::~Agent() = default;
+
+void Agent::keep_house(std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    woken_.wait_for(lock, stop, keeper_.config().housekeeping, [] { return false; });
+    if (!stop.stop_requested()) keeper_.tidy();
+  }
+}
+
+Result<HostCapacity> Agent::capacity() {
+  auto capacity = read_capacity(keeper_.world().host, keeper_.paths().root());
+  if (!capacity) return capacity;
+  capacity->gpu_summary = probe_gpus(keeper_.world().host).summary;
+  return capacity;
+}
+
+Result<VmInfo> Agent::create_vm(const CreateVmRequest& request) {
+  return keeper_.create(request);
+}
+
+Result<VmInfo> Agent::get_vm(const std::string& vm_id) {
+  const auto vm = keeper_.find(vm_id);
+  if (!vm) return vm.error();
+  return (*vm)->info();
+}
+
+Result<std::vector<VmInfo>> Agent::list_vms(const std::string& prefix) {
+  std::vector<VmInfo> out;
+  for (const auto& vm : keeper_.table().all()) {
+    if (vm->phase() == Vm::Phase::creating) continue;
+    VmInfo info = vm->info();
+    if (info.vm_id.starts_with(prefix)) out.push_back(std::move(info));
+  }
+  return out;
+}
+
+Result<void> Agent::destroy_vm(const std::string& vm_id) {
+  return keeper_.destroy(vm_id);
+}
+
+std::set<fs::path> Agent::images_in_use() const {
+  std::set<fs::path> files;
+  for (const auto& vm : keeper_.table().all()) {
+    const BootImage image = vm->record().image;
+    for (const std::string& file : {image.kernel, image.initrd, image.disk}) {
+      if (!file.empty()) files.insert(file);
+    }
+  }
+  return files;
+}
+
+std::size_t Agent::alive() const {
+  const auto all = keeper_.table().all();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(all, [](const auto& vm) { return vm->info().alive; }));
+}
+
+}  // namespace fuse

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/host.h"
+#include "base/log.h"
+#include "hostmode/accel.h"
+#include "hostmode/image_store.h"
+#include "hostmode/qemu_process.h"
+#include "hostmode/receipts.h"
+#include "hostmode/vm_record.h"
+#include "hostmode/vm_session.h"
+
+namespace fuse {
+
+struct AgentConfig {
+  fs::path state_dir{};
+  std::string qemu = "qemu-system-x86_64";  // looked up in `path` unless it has a slash
+  std::string qemu_img = "qemu-img";
+  std::string path = "/usr/local/bin:/usr/bin:/bin";
+  AccelPolicy accel = AccelPolicy::automatic;
+  NetMode net = NetMode::user;
+  // The image that is booted to find out whether KVM works.
+  std::string kvm_trial_image = "micro";
+  std::chrono::milliseconds kvm_trial_budget{std::chrono::seconds(5)};
+  // From QEMU's start to the guest's hello; a slow guest on a busy machine without
+  // KVM takes a minute.
+  std::chrono::milliseconds boot_budget{std::chrono::seconds(180)};
+  std::chrono::milliseconds housekeeping{std::chrono::seconds(60)};
+  // What the guest's console may fill before it is cut short.
+  std::uint64_t most_console_bytes = std::uint64_t{8} << 20U;
+  StopLimits stop{};
+  SessionLimits session{};
+  ReceiptLimits receipts{};
+};
+
+// The world as the agent sees it.
+struct AgentWorld {
+  Host& host;
+  const Clock& clock;
+  Log& log;
+  // As ImageStore::resolve.
+  std::function<Result<Image>(const std::string& name)> resolve_image{};
+};
+
+}  // namespace fuse

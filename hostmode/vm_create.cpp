@@ -1,0 +1,241 @@
+#include <algorithm>
+#include <utility>
+
+#include "base/ids.h"
+#include "base/text.h"
+#include "hostmode/disk.h"
+#include "hostmode/qemu_argv.h"
+#include "hostmode/vm_keeper.h"
+
+namespace fuse {
+
+namespace {
+
+Result<void> check_request(const CreateVmRequest& request) {
+  const auto wrong = [](std::string message) {
+    return Error{ErrorCode::invalid_argument, std::move(message)};
+  };
+  if (!request.uid.empty() && !is_uid(request.uid)) {
+    return wrong(cat("uid \"", request.uid, "\" is not a ULID"));
+  }
+  for (const auto& [name, value] : {std::pair("cpus", request.cpus),
+                                    {"memory_mb", request.memory_mb},
+                                    {"storage_gb", request.storage_gb},
+                                    {"gpus", request.gpus}}) {
+    if (value < 0) return wrong(cat(name, " must not be negative"));
+  }
+  return {};
+}
+
+Result<BootImage> boot_image(const Image& image) {
+  if (image.kernel.empty()) {
+    return Error{ErrorCode::unimplemented,
+                 cat("image '", image.name,
+                     "' boots by its own boot loader, and this agent starts "
+                     "images with a kernel only: bake it with `fuse image bake`")};
+  }
+  return BootImage{.name = image.name,
+                   .kernel = image.kernel.native(),
+                   .initrd = image.initrd.native(),
+                   .disk = image.disk ? image.disk->native() : "",
+                   .has_root = image.has_root,
+                   .init = image.init};
+}
+
+}  // namespace
+
+Result<VmRecord> VmKeeper::record_of(const CreateVmRequest& request) const {
+  if (auto fits = check_request(request); !fits) return fits.error();
+  const auto image = world_.resolve_image(request.image);
+  if (!image) return image.error();
+  auto boots = boot_image(*image);
+  if (!boots) return boots.error();
+  const WallTime now = world_.clock.wall();
+  return VmRecord{
+      .uid = request.uid.empty() ? new_ulid(now) : request.uid,
+      .vm_id = request.name.empty() ? cat("vm-", random_hex(4)) : vm_id_of(request.name),
+      .name = request.name,
+      .cluster = request.cluster,
+      .idempotency_key = request.idempotency_key,
+      .region = request.region,
+      .image = std::move(boots).value(),
+      .cpus = std::max(1, request.cpus),
+      .memory_mb = request.memory_mb == 0 ? 1024 : request.memory_mb,
+      .storage_gb = request.storage_gb,
+      .net = config_.net,
+      .created_at = to_rfc3339(now),
+  };
+}
+
+// This host hands over no devices yet: its inventory is empty, which is what the
+// refusals say.
+Result<void> VmKeeper::allocate(const CreateVmRequest& request, VmRecord& record) const {
+  const std::vector<GpuGroup> groups;
+  const std::vector<MigInstance> instances;
+  const std::set<std::string> taken;
+  if (!request.gpu_profile.empty() || !request.mig_instance_uuids.empty()) {
+    const auto chosen = choose_instances({.count = request.gpus,
+                                          .profile = request.gpu_profile,
+                                          .kind = request.gpu_kind,
+                                          .uuids = request.mig_instance_uuids},
+                                         instances, taken);
+    if (!chosen) return chosen.error();
+    for (const std::size_t i : *chosen) {
+      record.devices.push_back(
+          {.kind = "mdev", .address = instances[i].uuid, .uuid = instances[i].uuid});
+    }
+    return {};
+  }
+  const auto chosen = choose_groups(
+      {.count = request.gpus, .kind = request.gpu_kind, .uuids = request.gpu_device_uuids}, groups,
+      taken);
+  if (!chosen) return chosen.error();
+  for (const std::size_t i : *chosen) {
+    for (const std::string& slot : groups[i].slots) {
+      record.devices.push_back({.kind = "pci", .address = slot, .group = groups[i].group});
+    }
+  }
+  return {};
+}
+
+Result<VmInfo> VmKeeper::create(const CreateVmRequest& request) {
+  auto record = record_of(request);
+  if (!record) return record.error();
+  if (quarantine_.holds(record->uid)) {
+    return Error{ErrorCode::conflict, cat("uid ", record->uid, " is quarantined")};
+  }
+  const auto place = table_.reserve(*record);
+  if (!place) return place.error();
+  const std::shared_ptr<Vm> vm = place->vm;
+  if (!place->fresh) {
+    if (auto created = vm->await_created(); !created) return created.error();
+    return vm->info();
+  }
+  if (auto built = build(*vm, request); !built) {
+    // The name is free again only when nothing is left behind.
+    if (auto removed = remove_folder(record->uid); !removed) {
+      world_.log.error("cannot remove what is left of a vm that failed",
+                       {{"vm", record->vm_id}, {"reason", removed.error().message}});
+    }
+    table_.remove(record->uid);
+    vm->fail(built.error());
+    return built.error();
+  }
+  world_.log.info("a vm is up", {{"vm", record->vm_id}, {"uid", record->uid}});
+  return vm->info();
+}
+
+Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
+  VmRecord record = vm.record();
+  if (auto allocated = allocate(request, record); !allocated) return allocated;
+  const auto choice = accel();
+  if (!choice) return choice.error();
+  record.accel = choice->accel;
+
+  const fs::path dir = paths_.vm(record.uid);
+  if (auto made = world_.host.make_dirs(dir, 0700); !made) return made;
+  // From here on a restart finds it and removes it.
+  if (auto written = write(vm, record); !written) return written;
+  if (!record.image.disk.empty()) {
+    const auto image = world_.resolve_image(request.image);
+    if (!image) return image.error();
+    const auto bytes = overlay_bytes(record.storage_gb, image->disk_bytes);
+    const auto made = create_overlay(
+        world_.host, overlay_argv(config_.qemu_img, record.image.disk, dir / vm_file::disk, bytes));
+    if (!made) return made;
+  }
+  record.argv = qemu_argv(record, {.qemu = config_.qemu});
+  if (auto written = write(vm, record); !written) return written;
+  return boot(vm, std::move(record));
+}
+
+Result<void> VmKeeper::boot(Vm& vm, VmRecord record) {
+  const auto note_process = [&](const QemuProcess& qemu) {
+    record.process = {qemu.pid(), qemu.start_time(), boot_id_};
+    return write(vm, record);
+  };
+  auto booted = boot_vm(world_.host,
+                        {.dir = paths_.vm(record.uid),
+                         .argv = record.argv,
+                         .budget = config_.boot_budget,
+                         .on_start = note_process},
+                        config_.stop, vm.cancelled());
+  if (!booted) return in_context(cat("start vm ", record.vm_id), booted.error());
+  record.state = VmState::running;
+  const std::shared_ptr<QemuProcess> qemu = booted->qemu;
+  auto begun = write(vm, record);
+  if (begun) begun = begin_session(vm, std::move(booted).value());
+  if (!begun) {
+    if (auto stopped = stop_qemu(*qemu, paths_.vm(record.uid), config_.stop); !stopped) {
+      return stopped;
+    }
+  }
+  return begun;
+}
+
+Result<void> VmKeeper::begin_session(Vm& vm, BootedVm booted) {
+  auto session = VmSession::open(
+      {.host = world_.host, .clock = world_.clock, .log = world_.log, .limits = config_.session},
+      paths_.vm(vm.record().uid), std::move(booted.guest));
+  if (!session) return session.error();
+  vm.run(booted.qemu, std::move(session).value());
+  auto watch = ExitWatch::begin(booted.qemu, [this, &vm] { settle_end(vm); });
+  if (!watch) return watch.error();
+  vm.watch(std::move(watch).value());
+  return {};
+}
+
+Result<AccelChoice> VmKeeper::accel() {
+  const std::scoped_lock lock(accel_mutex_);
+  if (accel_) return *accel_;
+  std::optional<Error> objection;
+  KvmSubject subject;
+  Image image;
+  if (config_.accel != AccelPolicy::tcg) objection = kvm_objection();
+  if (config_.accel == AccelPolicy::automatic && !objection) {
+    const auto found = world_.resolve_image(config_.kvm_trial_image);
+    if (found) image = *found;
+    if (!found) objection = in_context("there is no image to try it with", found.error());
+    const auto read = read_kvm_subject(world_.host, config_.qemu);
+    if (read) subject = *read;
+    if (!read) objection = read.error();
+  }
+  AccelChooser chooser(world_.host, world_.log, paths_.accel());
+  auto choice = chooser.choose(config_.accel, objection, subject, [&] { return try_kvm(image); });
+  if (!choice) return choice;
+  world_.log.info("how vms are run",
+                  {{"accel", std::string(to_string(choice->accel))}, {"reason", choice->reason}});
+  accel_ = *choice;
+  return choice;
+}
+
+Result<void> VmKeeper::try_kvm(const Image& image) {
+  auto boots = boot_image(image);
+  if (!boots) return boots.error();
+  VmRecord record{.uid = new_ulid(world_.clock.wall()),
+                  .vm_id = "kvm-trial",
+                  .image = std::move(boots).value(),
+                  .memory_mb = 512,
+                  .accel = Accel::kvm,
+                  .net = NetMode::none};
+  record.image.disk.clear();
+  const fs::path dir = paths_.probes() / record.uid;
+  if (auto made = world_.host.make_dirs(dir, 0700); !made) return made;
+  auto booted = boot_vm(world_.host,
+                        {.dir = dir,
+                         .argv = qemu_argv(record, {.qemu = config_.qemu}),
+                         .budget = config_.kvm_trial_budget,
+                         .on_start = {}},
+                        config_.stop, {});
+  Result<void> ended;
+  if (booted) {
+    booted->guest->close();
+    ended = stop_qemu(*booted->qemu, dir, config_.stop);
+  }
+  const auto removed = world_.host.remove_all(dir);
+  if (!booted) return booted.error();
+  if (!ended) return ended;
+  return removed;
+}
+
+}  // namespace fuse

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "hostmode/agent_config.h"
+#include "hostmode/gpu_allocation.h"
+#include "hostmode/hypervisor.h"
+#include "hostmode/qmp_client.h"
+#include "hostmode/receipts.h"
+#include "hostmode/state_dir.h"
+#include "hostmode/vm_table.h"
+#include "orchestrator/api/host_agent.h"
+
+namespace fuse {
+
+// Makes VMs, ends them, and finds them again after a restart.  Each step is on
+// disk before the next one, so that whatever is interrupted can be finished or
+// undone.  Safe from several threads; no lock is held while a VM boots or ends.
+class VmKeeper {
+ public:
+  VmKeeper(AgentWorld world, AgentConfig config);
+  VmKeeper(const VmKeeper&) = delete;
+  VmKeeper& operator=(const VmKeeper&) = delete;
+  ~VmKeeper();
+
+  // Once, before anything else: takes up what an earlier agent left.
+  Result<void> recover();
+
+  Result<VmInfo> create(const CreateVmRequest& request);
+  Result<void> destroy(const std::string& id);
+
+  // By uid or vm_id, when it is created; not_found "vm not found".
+  Result<std::shared_ptr<Vm>> find(const std::string& id);
+  [[nodiscard]] const VmTable& table() const { return table_; }
+  [[nodiscard]] const Receipts& receipts() const { return receipts_; }
+  [[nodiscard]] const StatePaths& paths() const { return paths_; }
+  [[nodiscard]] const AgentConfig& config() const { return config_; }
+  [[nodiscard]] AgentWorld& world() { return world_; }
+  [[nodiscard]] std::vector<QuarantinedVm> quarantined() const { return quarantine_.list(); }
+
+  // What is done now and then: old receipts go, consoles are cut short.
+  void tidy();
+
+ private:
+  // vm_create.cpp
+  Result<VmRecord> record_of(const CreateVmRequest& request) const;
+  Result<void> allocate(const CreateVmRequest& request, VmRecord& record) const;
+  Result<void> build(Vm& vm, const CreateVmRequest& request);
+  Result<void> boot(Vm& vm, VmRecord record);
+  Result<AccelChoice> accel();
+  Result<void> try_kvm(const Image& image);
+  Result<void> begin_session(Vm& vm, BootedVm booted);
+
+  // vm_destroy.cpp
+  Result<void> end_and_remove(Vm& vm);
+  void settle_end(Vm& vm);
+  Result<void> remove_folder(const std::string& uid);
+  Result<void> write(Vm& vm, const VmRecord& record);
+
+  // vm_recover.cpp
+  Result<void> recover_folder(const std::string& name);
+  Result<void> recover_vm(const VmRecord& record);
+  Result<void> recover_running(VmRecord record);
+  Result<void> recover_ended(VmRecord record);
+  Result<void> undo_creation(const VmRecord& record);
+  Result<void> finish_destruction(const VmRecord& record);
+  Result<void> end_any_qemu(const VmRecord& record);
+  Result<void> clear_probes();
+  void check_net(const VmRecord& record, QmpClient& qmp);
+
+  AgentWorld world_;
+  AgentConfig config_;
+  StatePaths paths_;
+  std::string boot_id_;
+  std::optional<StateDir> state_dir_;
+  Quarantine quarantine_;
+  Receipts receipts_;
+  std::mutex accel_mutex_;  // held through the trial: the others wait for its outcome
+  std::optional<AccelChoice> accel_;
+  VmTable table_;  // last: the threads of its VMs use all of the above
+};
+
+}  // namespace fuse
