@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "orchestrator/api/types.h"
+
+namespace fuse {
+
+// A host as a placement sees it: `info.allocated` is what is taken on it.
+struct FleetHost {
+  HostInfo info{};
+  std::int64_t version = 0;  // of its row when it was looked at
+};
+
+// Every registered host, ascending by id.
+using Fleet = std::vector<FleetHost>;
+
+// Why a host cannot take a spec.  `gate` is a stable code: pin, state,
+// reachable, region, arch, backend, labels, cpus, ram, storage, vms, gpus,
+// gpu_kind, gpu_groups, gpu_limit, gpu_profile, mig_instances.  `text` goes on
+// after "host X ".
+struct GateRefusal {
+  std::string gate{};
+  std::string text{};
+  std::string have{};
+  std::string want{};
+};
+
+// What placing said about one host: refusals in the order of the gates, more
+// than one when several amounts are short; none when it could take the spec.
+struct HostVerdict {
+  std::string host_id{};
+  std::vector<GateRefusal> refusals{};
+  std::int64_t score = 0;
+  std::string gpu_summary{};
+};
+
+// The devices are empty where the host's agent picks them.
+struct Placement {
+  std::string host_id{};
+  std::int64_t host_version = 0;
+  std::vector<std::string> gpu_device_uuids{};
+  std::vector<std::string> mig_instance_uuids{};
+};
+
+enum class PlacementPolicy { spread, binpack };
+
+struct Decision {
+  std::optional<Placement> placement{};
+  Error refusal{};  // without a placement: what to answer
+  std::vector<HostVerdict> hosts{};
+};
+
+// Where `spec`, with its defaults filled in, goes.  Pure: the same fleet gives
+// the same answer.
+Decision place(const ResourceSpec& spec, const Fleet& fleet,
+               PlacementPolicy policy = PlacementPolicy::spread);
+
+// "amd64" for "", "x86_64" and "amd64"; "arm64" for "aarch64" too; else as it is.
+std::string canonical_arch(const std::string& arch);
+
+}  // namespace fuse

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "orchestrator/rows.h"
+#include "orchestrator/sql.h"
+
+// The tables of the database, each usable within one transaction.
+namespace fuse {
+
+class EnvironmentTable {
+ public:
+  explicit EnvironmentTable(SqlConnection& sql) : sql_(sql) {}
+  // conflict with details.reason "unique" while its id or task id is live.
+  Result<void> insert(const EnvironmentRow& row);
+  // All but uid and id; raises the revision.  unavailable with details.reason
+  // "busy" when somebody else changed it since it was read.
+  Result<void> update(EnvironmentRow& row);
+  Result<std::optional<EnvironmentRow>> by_uid(const std::string& uid);
+  Result<std::optional<EnvironmentRow>> live(const std::string& id);
+  Result<std::optional<EnvironmentRow>> newest_ended(const std::string& id);
+  // Ascending by (id, uid), those after `after`, at most `most`.
+  struct Position {
+    std::string id{};
+    std::string uid{};
+  };
+  Result<std::vector<EnvironmentRow>> list(const EnvironmentFilter& filter, const Position& after,
+                                           std::int64_t most);
+  Result<std::vector<EnvironmentRow>> live_on(const std::string& host_id);
+  // With everything that belongs to them.
+  Result<std::int64_t> remove_ended_before(WallTime time);
+
+ private:
+  Result<std::optional<EnvironmentRow>> one(std::string_view where, std::vector<SqlValue> values);
+  SqlConnection& sql_;
+};
+
+class OperationTable {
+ public:
+  explicit OperationTable(SqlConnection& sql) : sql_(sql) {}
+  Result<void> insert(const OperationRow& row);
+  Result<std::optional<OperationRow>> by_id(const std::string& id);
+  Result<std::optional<OperationRow>> of_environment(const std::string& uid);
+  // The longest due one that nobody holds, now leased to `owner`.
+  Result<std::optional<OperationRow>> claim(const std::string& owner, WallTime now,
+                                            WallTime lease_until);
+  Result<void> update(const OperationRow& row);
+  // Moves the end of every lease of `owner`.
+  Result<void> renew(const std::string& owner, WallTime lease_until);
+  Result<void> remove(const std::string& id);
+
+ private:
+  SqlConnection& sql_;
+};
+
+class EventTable {
+ public:
+  explicit EventTable(SqlConnection& sql, std::set<std::string>& touched)
+      : sql_(sql), touched_(touched) {}
+  // Gives the event its id, vm_id and, unless it has one, updated_at.
+  Result<void> append(const Environment& environment, EnvironmentEvent event);
+  Result<std::vector<EventRow>> after(const std::string& uid, std::int64_t sequence,
+                                      bool all_kinds);
+  // The newest "state" event.
+  Result<std::optional<EventRow>> newest_state(const std::string& uid);
+  Result<std::optional<std::int64_t>> sequence_of(const std::string& uid, const std::string& id);
+
+ private:
+  SqlConnection& sql_;
+  std::set<std::string>& touched_;
+};
+
+class HostTable {
+ public:
+  HostTable(SqlConnection& sql, const std::string& key) : sql_(sql), key_(key) {}
+  Result<void> insert(const HostRow& row);
+  Result<void> update(const HostRow& row);  // raises the version
+  Result<std::optional<HostRow>> by_id(const std::string& id);
+  struct Mark {
+    std::string id{};
+    std::int64_t version = 0;
+    WallTime seen{};
+  };
+  Result<std::vector<Mark>> marks();  // ascending by id
+  // Raises the version if it is still `version`; else nothing happens.
+  enum class Raised { yes, moved };
+  Result<Raised> raise(const std::string& id, std::int64_t version);
+  Result<void> touch(const std::string& id);  // raises it whatever it is
+  Result<void> note_seen(const std::string& id, WallTime time);
+
+ private:
+  SqlConnection& sql_;
+  const std::string& key_;
+};
+
+class BindingTable {
+ public:
+  explicit BindingTable(SqlConnection& sql) : sql_(sql) {}
+  // conflict with details.reason "unique" when the device is held.
+  Result<void> insert(const BindingRow& row);
+  Result<std::vector<BindingRow>> of_environment(const std::string& uid);
+  Result<std::vector<BindingRow>> on_host(const std::string& host_id);
+  Result<void> release(const std::string& uid);
+
+ private:
+  SqlConnection& sql_;
+};
+
+// What a create needs until it is delivered, unreadable without the key.
+class DeliveryTable {
+ public:
+  DeliveryTable(SqlConnection& sql, const std::string& key) : sql_(sql), key_(key) {}
+  Result<void> insert(const std::string& uid, const CreateEnvironmentRequest& request);
+  // With its secrets; nothing once it was erased.
+  Result<std::optional<CreateEnvironmentRequest>> read(const std::string& uid);
+  Result<void> erase(const std::string& uid);
+
+ private:
+  SqlConnection& sql_;
+  const std::string& key_;
+};
+
+}  // namespace fuse
