@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "cmd/context.h"
+#include "cmd/local_client.h"
+
+namespace fuse::cmd {
+
+// A client of this user's background process, as the environment describes it.
+Result<std::shared_ptr<LocalClient>> local_client(Context& context);
+
+// The orchestrator at FUSE_URL; else this machine's own, started when it does
+// not run, and started again when it ends under a stream.
+Result<std::unique_ptr<EnvironmentApi>> connect(Context& context);
+
+}  // namespace fuse::cmd

@@ -1,0 +1,81 @@
+#include "cmd/fusefile_input.h"
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <system_error>
+
+#include "base/text.h"
+
+namespace fuse::cmd {
+
+namespace {
+
+constexpr std::array fusefile_names = {"Fusefile", "Fusefile.yaml", "Fusefile.yml", "fusefile.yaml",
+                                       "fusefile.yml"};
+
+bool is_there(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+Result<std::string> name_of(const Context& context, const FusefileChoice& choice) {
+  if (!choice.flag.empty() && !choice.argument.empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 cat("the Fusefile is named twice: -f ", choice.flag, " and ", choice.argument)};
+  }
+  if (!choice.flag.empty()) return choice.flag;
+  if (!choice.argument.empty()) return choice.argument;
+  for (const char* const name : fusefile_names) {
+    if (is_there(context.directory / name)) return std::string(name);
+  }
+  return Error{ErrorCode::not_found,
+               cat("there is no Fusefile in ", context.directory.native(),
+                   ": looked for Fusefile, Fusefile.yaml, Fusefile.yml, fusefile.yaml and "
+                   "fusefile.yml"),
+               {{"hint", "name one: -f FILE"}}};
+}
+
+}  // namespace
+
+void add_fusefile_choice(CLI::App& command, FusefileChoice& choice) {
+  command.add_option("-f,--file", choice.flag, "The Fusefile")->type_name("FILE");
+  command.add_option("FUSEFILE", choice.argument, "The Fusefile; else the one in this folder")
+      ->type_name("");
+}
+
+Result<FusefileText> read_fusefile(Context& context, const FusefileChoice& choice) {
+  auto name = name_of(context, choice);
+  if (!name) return name.error();
+  FusefileText input{.shown = *name, .path = (context.directory / *name).lexically_normal()};
+  std::error_code ignored;
+  if (fs::is_directory(input.path, ignored)) {
+    return Error{
+        ErrorCode::invalid_argument,
+        cat(*name, " is a folder, not a Fusefile"),
+        {{"hint", cat("name the file in it: -f ", (fs::path(*name) / "Fusefile").native())}}};
+  }
+  auto text = context.host.read_file(input.path);
+  if (!text) return in_context("the Fusefile cannot be read", text.error());
+  input.text = std::move(*text);
+  return input;
+}
+
+LoadedFusefile load_fusefile(const FusefileText& input, SourceReach reach,
+                             const SourceOptions& options) {
+  ParsedFusefile parsed = parse_fusefile(input.text);
+  LoadedFusefile loaded{.file = std::move(parsed.file),
+                        .diagnostics = std::move(parsed.diagnostics)};
+  if (!loaded.file) return loaded;
+  PosixSourceTree tree;
+  const auto load = reach == SourceReach::all ? load_sources : load_files;
+  loaded.sources = load(*loaded.file, input.path, tree, options, loaded.diagnostics);
+  return loaded;
+}
+
+void print_diagnostics(const Context& context, const FusefileText& input,
+                       const Diagnostics& diagnostics) {
+  print(context.err, diagnostics, input.shown, input.text,
+        {.excerpt = true, .colour = context.colour_err()});
+}
+
+}  // namespace fuse::cmd

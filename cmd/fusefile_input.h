@@ -1,0 +1,56 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cmd/context.h"
+#include "fusefile/compile.h"
+#include "fusefile/diagnostics.h"
+#include "fusefile/fusefile.h"
+#include "fusefile/sources.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fuse::cmd {
+
+// Which Fusefile a command is about, as the command line says it.
+struct FusefileChoice {
+  std::string flag{};      // -f
+  std::string argument{};  // the positional
+};
+
+void add_fusefile_choice(CLI::App& command, FusefileChoice& choice);
+
+struct FusefileText {
+  std::string shown{};  // as the user named it, or found it
+  fs::path path{};      // absolute
+  std::string text{};
+};
+
+// Finds and reads it: the flag, else the argument, else the first of the five
+// names that is there.  The message says what to do.
+Result<FusefileText> read_fusefile(Context& context, const FusefileChoice& choice);
+
+// What a Fusefile came to: with `file` and without errors, or with diagnostics.
+struct LoadedFusefile {
+  std::optional<Fusefile> file{};
+  LoadedSources sources{};
+  Diagnostics diagnostics{};
+  [[nodiscard]] bool ok() const { return file.has_value() && diagnostics.ok(); }
+};
+
+enum class SourceReach {
+  files,  // the bodies of `files`
+  all,    // `copy` too
+};
+
+LoadedFusefile load_fusefile(const FusefileText& input, SourceReach reach,
+                             const SourceOptions& options);
+
+// The diagnostics on `err`, each with its line and a caret.
+void print_diagnostics(const Context& context, const FusefileText& input,
+                       const Diagnostics& diagnostics);
+
+}  // namespace fuse::cmd

@@ -1,0 +1,213 @@
+#include "cmd/local_client.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/json_reader.h"
+#include "base/text.h"
+#include "cmd/local_state.h"
+#include "orchestrator/api/json.h"
+
+namespace fuse::cmd {
+
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr milliseconds pause(20);
+constexpr milliseconds handshake_timeout = seconds(5);
+constexpr std::size_t shown_log_lines = 12;
+
+Result<DaemonInfo> parse_info(const std::string& body) {
+  const auto json = parse_json(body);
+  if (!json) return json.error();
+  JsonReader reader(*json, "");
+  DaemonInfo info{.pid = reader.integer("pid").value_or(0),
+                  .version = reader.text("version").value_or(""),
+                  .build_id = reader.text("build_id").value_or(""),
+                  .started_at = reader.text("started_at").value_or("")};
+  if (reader.text("service") != "fuse-orchestrator") {
+    reader.complain("service", "must be \"fuse-orchestrator\"");
+  }
+  if (const auto done = reader.finish(); !done) return done.error();
+  return info;
+}
+
+}  // namespace
+
+LocalClient::LocalClient(LocalClientOptions options, Host& host, Clock& clock,
+                         std::function<void(const std::string& line)> say)
+    : options_(std::move(options)), host_(host), clock_(clock), say_(std::move(say)) {}
+
+Result<std::unique_ptr<HttpClient>> LocalClient::http() const {
+  return make_http_client({.unix_socket = options_.paths.socket()});
+}
+
+Result<std::optional<DaemonInfo>> LocalClient::look() {
+  const auto client = http();
+  if (!client) return client.error();
+  const auto reply =
+      (*client)->send({.method = "GET", .target = "/v1/version", .timeout = handshake_timeout});
+  if (!reply) {
+    const ErrorCode code = reply.error().code;
+    if (code == ErrorCode::unreachable || code == ErrorCode::unavailable) {
+      return std::optional<DaemonInfo>();
+    }
+    return reply.error();
+  }
+  const auto info = parse_info(reply->body);
+  if (reply->status != 200 || !info) {
+    return Error{ErrorCode::internal,
+                 cat((*client)->place(), " does not answer as fuse's background process does"),
+                 {{"hint", cat("see who listens there, or remove it: rm ",
+                               options_.paths.socket().native())}}};
+  }
+  return std::optional<DaemonInfo>(*info);
+}
+
+Result<LocalClient::Start> LocalClient::spawn() {
+  if (const auto prepared = prepare_state_dir(options_.paths.dir); !prepared) {
+    return prepared.error();
+  }
+  const auto log = open_log(options_.paths);
+  if (!log) return log.error();
+  Start start{.log_begin = log_size(options_.paths)};
+  SpawnSpec spec{.argv = options_.program,
+                 .environment = options_.environment,
+                 .directory = options_.paths.dir,
+                 .stdout_fd = log->get(),
+                 .stderr_fd = log->get(),
+                 .new_session = true};
+  for (const char* word : {"local", "serve", "--state"}) spec.argv.emplace_back(word);
+  spec.argv.push_back(options_.paths.dir.native());
+  auto process = host_.spawn(spec);
+  if (!process) return in_context("fuse's background process cannot be started", process.error());
+  start.process = std::move(*process);
+  return start;
+}
+
+Error LocalClient::did_not_start(const Start& start, const std::string& why) const {
+  Error error{ErrorCode::unreachable, cat("fuse's background process ", why)};
+  const std::string tail = log_tail(host_, options_.paths, start.log_begin, shown_log_lines);
+  if (!tail.empty()) error.message += cat(":\n", tail);
+  error.details["hint"] = cat("all of its log: ", options_.paths.log().native());
+  return error;
+}
+
+Result<void> LocalClient::look_after(Start& start) {
+  if (start.process == nullptr) return {};
+  const auto ended = start.process->wait(milliseconds(0));
+  if (!ended) return ended.error();
+  if (!*ended) return {};
+  if (!(*ended)->success()) {
+    return did_not_start(start, (*ended)->signal != 0
+                                    ? cat("was ended by signal ", (*ended)->signal)
+                                    : std::string("did not start"));
+  }
+  start.process.reset();
+  return {};
+}
+
+void LocalClient::announce(Start& start, const DaemonInfo& info) {
+  if (start.process == nullptr) return;
+  if (start.process->pid() == info.pid) {
+    say_(cat("started fuse's background process (pid ", info.pid,
+             "); stop it with: fuse local down"));
+  }
+  // Ours, or one that found another running and is about to end by itself.
+  start.process->release();
+}
+
+Result<void> LocalClient::ask_to_stop() {
+  const auto client = http();
+  if (!client) return client.error();
+  const auto reply = (*client)->send(
+      {.method = "POST", .target = "/v1/local/shutdown", .timeout = handshake_timeout});
+  // No answer: it is going down already.
+  if (!reply || reply->status < 300) return {};
+  return parse_error(reply->status, reply->body);
+}
+
+Error LocalClient::no_answer(Start& start) const {
+  const auto holder = StateLock::holder(options_.paths);
+  Error error = did_not_start(start, holder ? cat("(pid ", *holder, ") does not answer at ",
+                                                  options_.paths.socket().native())
+                                            : std::string("did not start in time"));
+  if (holder) error.details["hint"] += cat("\n  to end it: kill ", *holder);
+  if (start.process != nullptr) start.process->release();
+  return error;
+}
+
+Result<void> LocalClient::keep_starting(Start& start) {
+  if (const auto well = look_after(start); !well) return well;
+  if (start.process != nullptr) return {};
+  auto started = spawn();
+  if (!started) return started.error();
+  start = std::move(*started);
+  return {};
+}
+
+Result<DaemonInfo> LocalClient::ensure(AcceptBuild accept) {
+  Start start;
+  SteadyTime deadline = clock_.steady() + options_.patience;
+  bool handing_over = false;
+  for (;;) {
+    const auto found = look();
+    if (!found) return found.error();
+    if (*found) {
+      const DaemonInfo& info = **found;
+      if (accept == AcceptBuild::any || info.build_id == options_.build_id) {
+        announce(start, info);
+        return info;
+      }
+      if (!handing_over) {
+        say_(cat("fuse's background process (pid ", info.pid, ", version ", info.version,
+                 ") is of another build: it hands over to a new one; VMs go on"));
+        if (const auto asked = ask_to_stop(); !asked) return asked.error();
+        handing_over = true;
+        deadline = clock_.steady() + options_.hand_over_patience;
+      }
+    } else if (const auto well = keep_starting(start); !well) {
+      return well.error();
+    }
+    if (clock_.steady() >= deadline) return no_answer(start);
+    clock_.sleep(pause);
+  }
+}
+
+Result<std::optional<DaemonInfo>> LocalClient::stop() {
+  const auto found = look();
+  if (!found || !*found) return found;
+  if (const auto asked = ask_to_stop(); !asked) return asked.error();
+  const SteadyTime deadline = clock_.steady() + options_.hand_over_patience;
+  while (StateLock::holder(options_.paths)) {
+    if (clock_.steady() >= deadline) {
+      return Error{ErrorCode::unavailable,
+                   cat("fuse's background process (pid ", (*found)->pid, ") is still stopping"),
+                   {{"hint", cat("to end it at once: kill -9 ", (*found)->pid,
+                                 " (nothing is lost by that; VMs go on)")}}};
+    }
+    clock_.sleep(pause);
+  }
+  return found;
+}
+
+Result<std::set<fs::path>> LocalClient::images_in_use() {
+  const auto vms = host_.list_dir(options_.paths.agent_state() / "vms");
+  if (!vms || vms->empty()) return std::set<fs::path>();
+  if (const auto running = ensure(AcceptBuild::any); !running) return running.error();
+  const auto client = http();
+  if (!client) return client.error();
+  const auto reply = (*client)->send({.method = "GET", .target = "/v1/local/images-in-use"});
+  if (!reply) return reply.error();
+  if (reply->status != 200) return parse_error(reply->status, reply->body);
+  const auto json = parse_json(reply->body);
+  if (!json) return json.error();
+  JsonReader reader(*json, "");
+  const auto files = reader.texts("files").value_or(std::vector<std::string>());
+  if (const auto done = reader.finish(); !done) return done.error();
+  return std::set<fs::path>(files.begin(), files.end());
+}
+
+}  // namespace fuse::cmd
