@@ -1,0 +1,31 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+
+#include "base/host.h"
+#include "guest/port.h"
+
+namespace fuse {
+
+struct AgentOptions {
+  PortPlace port{.virtio_name = "fuse.agent"};
+  // How long a virtio port may take to appear.
+  std::chrono::milliseconds patience{std::chrono::seconds(30)};
+  // Laid before every path the agent uses or is told; programs run outside of it.
+  fs::path root{};
+  // A mounted cgroup v2; empty: jobs are process groups.
+  fs::path cgroup{};
+  // It may set the clock and turn the power off.
+  bool owns_machine = false;
+  // Called once it can be reached.
+  std::function<void()> on_ready = [] {};
+};
+
+// Serves hosts until one asks for shutdown, which, when the machine is the
+// agent's own, is its end; else 0 is returned then, and 1 after a line on stderr
+// when it cannot go on.  Takes over SIGCHLD of the process and all of its
+// children.
+int run_guest_agent(const AgentOptions& options);
+
+}  // namespace fuse
