@@ -49,7 +49,7 @@ bool take_authority(std::string_view authority, Url& url) {
   const std::string_view rest = authority.substr(host_end);
   if (!rest.empty()) {
     const auto port = parse_int(rest.substr(1));
-    if (rest[0] != ':' || rest[1] == '-' || !port || *port < 1 || *port > 65535) return false;
+    if (rest[0] != ':' || !port || *port < 1 || *port > 65535) return false;
     url.port = rest.substr(1);
   }
   return !url.host.empty() && std::ranges::all_of(url.host, is_host_character);
