@@ -34,15 +34,17 @@ bool ends_stream(const EnvironmentEvent& event) {
 
 Result<EnvironmentService::StreamStart> EnvironmentService::begin_stream(const std::string& id,
                                                                          const EventQuery& query) {
-  // One who was following may ask for the rest after the end.
-  auto row = find(id, !query.last_event_id.empty());
+  auto row = find(id, true);
   if (!row) return row.error();
   return transact<StreamStart>(store_, [&](StoreTx& tx) -> Result<StreamStart> {
     const std::string& uid = row->environment.uid;
     const auto known = tx.events.sequence_of(uid, query.last_event_id);
     if (!known) return known.error();
+    // One who was following may ask for the rest after the end.
     if (*known) return StreamStart{*row, **known};
-    if (row->ended && row->environment.uid != id) {
+    if (row->ended) {
+      // Its id may be another's by now; who knows its uid gets all of it.
+      if (uid == id) return StreamStart{*row, 0};
       return Error{ErrorCode::not_found, cat("vm not found: vm ", id)};
     }
     const auto state = tx.events.newest_state(uid);

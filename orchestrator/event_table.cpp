@@ -47,7 +47,7 @@ Result<std::vector<EventRow>> EventTable::after(const std::string& uid, std::int
                                                 bool all_kinds) {
   const auto rows = sql_.query(
       "SELECT sequence, body FROM events WHERE environment_uid = $1 AND sequence > $2 AND "
-      "($3 = 1 OR kind = 'state') ORDER BY sequence LIMIT 500",
+      "($3 = 1 OR kind IN ('state', 'step')) ORDER BY sequence LIMIT 500",
       {uid, sequence, static_cast<std::int64_t>(all_kinds ? 1 : 0)});
   if (!rows) return rows.error();
   std::vector<EventRow> out;

@@ -93,6 +93,12 @@ Result<void> OperationTable::renew(const std::string& owner, WallTime lease_unti
   return {};
 }
 
+Result<void> OperationTable::free_all() {
+  auto done = sql_.execute("UPDATE operations SET lease_owner = '', lease_until = 0", {});
+  if (!done) return done.error();
+  return {};
+}
+
 Result<void> OperationTable::remove(const std::string& id) {
   auto done = sql_.execute("DELETE FROM operations WHERE id = $1", {id});
   if (!done) return done.error();

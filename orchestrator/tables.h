@@ -51,6 +51,8 @@ class OperationTable {
   Result<void> update(const OperationRow& row);
   // Moves the end of every lease of `owner`.
   Result<void> renew(const std::string& owner, WallTime lease_until);
+  // Ends every lease.
+  Result<void> free_all();
   Result<void> remove(const std::string& id);
 
  private:
@@ -63,6 +65,7 @@ class EventTable {
       : sql_(sql), touched_(touched) {}
   // Gives the event its id, vm_id and, unless it has one, updated_at.
   Result<void> append(const Environment& environment, EnvironmentEvent event);
+  // Those of kind "state" and "step", or of all kinds.  At most 500.
   Result<std::vector<EventRow>> after(const std::string& uid, std::int64_t sequence,
                                       bool all_kinds);
   // The newest "state" event.

@@ -47,7 +47,7 @@ struct ExecResult {
 
 struct EventQuery {
   std::string last_event_id{};  // resume after it; empty: from the current state
-  bool all_kinds = false;       // also "step" and "job" events
+  bool all_kinds = false;       // also "job" events
 };
 
 // Takes events in order; false ends the stream.

@@ -1,0 +1,152 @@
+#include "orchestrator/orchestrator.h"
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/text.h"
+#include "orchestrator/environment_service.h"
+#include "orchestrator/http.h"
+#include "orchestrator/reconciler.h"
+#include "orchestrator/sqlite.h"
+#include "orchestrator/worker.h"
+
+namespace fuse {
+
+namespace {
+
+constexpr std::chrono::seconds lease{60};
+constexpr std::chrono::seconds between_renewals{15};
+constexpr std::chrono::seconds between_passes{30};
+
+WorkerOptions worker_options() {
+  return {.owner = random_hex(16), .lease = lease};
+}
+
+EnvironmentServiceOptions service_options(const OrchestratorConfig& config) {
+  return {.prefix = config.prefix,
+          .create_wait = config.create_wait,
+          .most_startup = config.most_startup};
+}
+
+// The row of a host, new or as it was with what its agent says now.
+HostRow host_row(const LocalHost& host, std::optional<HostRow> known, const HostCapacity& capacity,
+                 WallTime now) {
+  HostRow row = known.value_or(HostRow());
+  if (!known) row.info.created_at = to_rfc3339(now);
+  row.info.id = host.id;
+  row.info.backend = Backend::qemu;
+  row.info.region = host.region;
+  row.info.arch = capacity.arch;
+  row.info.labels = host.labels;
+  row.info.capacity = capacity;
+  row.info.capacity.vm_count = host.most_vms;
+  row.info.updated_at = to_rfc3339(now);
+  row.info.last_seen = to_rfc3339(now);
+  row.seen = now;
+  return row;
+}
+
+}  // namespace
+
+struct Orchestrator::Parts {
+  Parts(OrchestratorConfig given, std::unique_ptr<Store> opened, Clock& the_clock, Log& the_log)
+      : config(std::move(given)),
+        clock(the_clock),
+        log(the_log),
+        store(std::move(opened)),
+        activity(clock),
+        service(*store, hosts, activity, clock, service_options(config)),
+        worker(*store, hosts, clock, log, worker_options()),
+        reconciler(*store, hosts, activity, clock, log, {.retention = config.retention}) {}
+
+  OrchestratorConfig config;
+  Clock& clock;
+  Log& log;
+  std::unique_ptr<Store> store;
+  HostDirectory hosts;
+  Activity activity;
+  EnvironmentService service;
+  Worker worker;
+  Reconciler reconciler;
+  std::vector<std::jthread> threads;
+};
+
+Orchestrator::Orchestrator(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Orchestrator::~Orchestrator() {
+  stop();
+}
+
+Result<std::unique_ptr<Orchestrator>> Orchestrator::open(OrchestratorConfig config, Clock& clock,
+                                                         Log& log) {
+  auto sql = open_sqlite(config.database);
+  if (!sql) return sql.error();
+  auto store = Store::open(*std::move(sql), config.key);
+  if (!store) return store.error();
+  // SQLite has one user at a time: whoever held a lease is gone.
+  auto freed = (*store)->run([](StoreTx& tx) { return tx.operations.free_all(); });
+  if (!freed) return freed.error();
+  auto parts = std::make_unique<Parts>(std::move(config), *std::move(store), clock, log);
+  return std::unique_ptr<Orchestrator>(new Orchestrator(std::move(parts)));
+}
+
+Result<void> Orchestrator::attach_local_host(const LocalHost& host, HostAgent agent) {
+  const auto capacity = agent.vms.capacity();
+  if (!capacity) return in_context(cat("host ", host.id), capacity.error());
+  const WallTime now = parts_->clock.wall();
+  auto entered = parts_->store->run([&](StoreTx& tx) -> Result<void> {
+    auto known = tx.hosts.by_id(host.id);
+    if (!known) return known.error();
+    const bool is_new = !known->has_value();
+    const HostRow row = host_row(host, *std::move(known), *capacity, now);
+    return is_new ? tx.hosts.insert(row) : tx.hosts.update(row);
+  });
+  if (!entered) return entered;
+  parts_->hosts.attach(host.id, agent);
+  parts_->store->wakeups().notify_all();
+  return {};
+}
+
+void Orchestrator::start() {
+  if (!parts_->threads.empty()) return;
+  Parts& parts = *parts_;
+  for (std::int32_t i = 0; i < parts.config.workers; ++i) {
+    parts.threads.emplace_back([&parts](const std::stop_token& stop) { parts.worker.run(stop); });
+  }
+  const auto every = [&parts](std::chrono::milliseconds time, auto action) {
+    parts.threads.emplace_back([&parts, time, action](const std::stop_token& stop) {
+      Wakeups nobody;
+      Wakeups::Subscription pause(nobody, "");
+      while (!stop.stop_requested()) {
+        action(parts);
+        pause.wait(time, stop);
+      }
+    });
+  };
+  every(between_renewals, [](Parts& p) { p.worker.renew(); });
+  every(between_passes, [](Parts& p) { p.reconciler.pass(); });
+}
+
+void Orchestrator::stop() {
+  parts_->service.stop();
+  if (parts_->threads.empty()) return;
+  for (std::jthread& thread : parts_->threads) thread.request_stop();
+  parts_->threads.clear();
+  parts_->worker.release();
+}
+
+EnvironmentApi& Orchestrator::environments() {
+  return parts_->service;
+}
+
+HttpHandler Orchestrator::handler() {
+  return make_api_handler({.environments = parts_->service, .fleet = parts_->service.fleet()});
+}
+
+const std::string& Orchestrator::cluster() const {
+  return parts_->store->cluster();
+}
+
+}  // namespace fuse

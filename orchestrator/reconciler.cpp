@@ -1,0 +1,225 @@
+#include "orchestrator/reconciler.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/json_reader.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "orchestrator/api/json.h"
+#include "orchestrator/json_text.h"
+#include "orchestrator/outcomes.h"
+
+namespace fuse {
+
+namespace {
+
+constexpr std::int64_t health_milliseconds = 5000;
+
+bool is_over(const JobStatus& job) {
+  return job.state == JobState::exited || job.state == JobState::lost;
+}
+
+bool has_live_job(const EnvironmentRow& row) {
+  return row.environment.job && !is_over(*row.environment.job);
+}
+
+std::set<std::string> device_uuids(const HostCapacity& capacity) {
+  std::set<std::string> out;
+  for (const GpuDevice& device : capacity.gpu_devices) out.insert(device.uuid);
+  for (const MigInstance& instance : capacity.mig_instances) out.insert(instance.uuid);
+  return out;
+}
+
+bool same_health(const std::optional<Health>& a, const Health& b) {
+  return a && a->state == b.state && a->since == b.since && a->failures == b.failures &&
+         a->message == b.message;
+}
+
+}  // namespace
+
+std::optional<Health> parse_health(const std::string& text) {
+  const auto value = parse_json(text);
+  if (!value || !value->is_object()) return std::nullopt;
+  JsonReader reader(*value, "");
+  Health health{.state = reader.text("state").value_or(""),
+                .since = reader.text("since").value_or(""),
+                .failures = static_cast<std::int32_t>(reader.integer("failures").value_or(0)),
+                .message = reader.text("message").value_or("")};
+  const bool known =
+      health.state == "starting" || health.state == "passing" || health.state == "failing";
+  if (!known || !reader.finish()) return std::nullopt;
+  return health;
+}
+
+void Reconciler::pass() {
+  raised_.clear();
+  for (const std::string& id : hosts_.ids()) {
+    const auto agent = hosts_.find(id);
+    if (!agent) continue;
+    if (auto done = check_host(id, *agent); !done) {
+      log_.warning("cannot check a host", {{"host", id}, {"error", done.error().message}});
+    }
+  }
+  suspicions_ = std::exchange(raised_, {});
+  const auto removed = transact<std::int64_t>(store_, [&](StoreTx& tx) {
+    return tx.environments.remove_ended_before(clock_.wall() - options_.retention);
+  });
+  if (!removed) {
+    log_.error("cannot remove old environments", {{"error", removed.error().message}});
+  }
+}
+
+Result<void> Reconciler::check_host(const std::string& id, HostAgent agent) {
+  if (auto done = refresh_capacity(id, agent); !done) return done;
+  return check_environments(id, agent);
+}
+
+Result<void> Reconciler::refresh_capacity(const std::string& id, HostAgent agent) {
+  auto capacity = agent.vms.capacity();
+  if (!capacity) return capacity.error();
+  return store_.run([&](StoreTx& tx) -> Result<void> {
+    auto row = tx.hosts.by_id(id);
+    if (!row) return row.error();
+    if (!*row) return {};
+    HostCapacity fresh = *capacity;
+    fresh.vm_count = (*row)->info.capacity.vm_count;  // it is always declared
+    if (json_text(to_json(fresh)) == json_text(to_json((*row)->info.capacity))) {
+      return tx.hosts.note_seen(id, clock_.wall());
+    }
+    const auto bound = tx.bindings.on_host(id);
+    if (!bound) return bound.error();
+    const auto present = device_uuids(fresh);
+    for (const BindingRow& binding : *bound) {
+      if (present.count(binding.device_uuid) != 0) continue;
+      log_.error("a device that is in use has vanished",
+                 {{"host", id}, {"device", binding.device_uuid}});
+    }
+    (*row)->info.capacity = std::move(fresh);
+    (*row)->info.updated_at = to_rfc3339(clock_.wall());
+    (*row)->seen = clock_.wall();
+    return tx.hosts.update(**row);
+  });
+}
+
+// The database is read before the agent is asked: what comes up in between is
+// not among the rows, so it cannot be missed in the list.
+Result<void> Reconciler::check_environments(const std::string& id, HostAgent agent) {
+  const auto rows = transact<std::vector<EnvironmentRow>>(
+      store_, [&](StoreTx& tx) { return tx.environments.live_on(id); });
+  if (!rows) return rows.error();
+  const auto vms = agent.vms.list_vms("");
+  if (!vms) return vms.error();
+  std::map<std::string, VmInfo> listed;
+  for (const VmInfo& vm : *vms) {
+    if (vm.cluster == store_.cluster() && !vm.uid.empty()) listed.emplace(vm.uid, vm);
+  }
+  for (const EnvironmentRow& row : *rows) {
+    if (row.environment.state != EnvironmentState::running) continue;
+    if (auto done = check_running(row, agent, listed); !done) {
+      log_.warning("cannot check an environment",
+                   {{"environment", row.environment.id}, {"error", done.error().message}});
+    }
+  }
+  return check_orphans(agent, listed);
+}
+
+Result<void> Reconciler::check_running(const EnvironmentRow& row, HostAgent agent,
+                                       const std::map<std::string, VmInfo>& listed) {
+  const auto found = listed.find(row.environment.uid);
+  if (found == listed.end() || !found->second.alive) {
+    const auto vm = agent.vms.get_vm(row.environment.uid);
+    if (!vm && vm.error().code != ErrorCode::not_found) return vm.error();
+    if (!vm) {
+      return fail(row, {ErrorCode::unavailable,
+                        cat("host ", row.environment.host_id, " no longer has the vm")});
+    }
+    if (!vm->alive) return fail(row, {ErrorCode::unavailable, cat("the vm ended: ", vm->ended)});
+  }
+  if (row.probes_health) {
+    if (auto done = check_health(row, agent); !done) return done;
+  }
+  return check_limits(row);
+}
+
+bool Reconciler::seen_twice(const std::string& suspicion) {
+  raised_.insert(suspicion);
+  return suspicions_.count(suspicion) != 0;
+}
+
+Result<void> Reconciler::check_limits(const EnvironmentRow& row) {
+  const Environment& environment = row.environment;
+  const WallTime now = clock_.wall();
+  const std::chrono::seconds most(environment.spec.max_runtime_seconds);
+  if (most.count() > 0 && now - row.created > most + options_.runtime_grace) {
+    if (!seen_twice(cat("runtime ", environment.uid))) return {};
+    return fail(row,
+                {ErrorCode::unavailable,
+                 cat("max_runtime of ", to_string(std::chrono::nanoseconds(most)), " is over")});
+  }
+  const std::chrono::seconds idle(environment.spec.idle_timeout_seconds);
+  // A job that runs is what the environment is there for.
+  if (idle.count() == 0 || has_live_job(row)) return {};
+  const auto quiet =
+      std::min<std::chrono::nanoseconds>(activity_.idle(environment.uid), now - row.created);
+  if (quiet < idle || !seen_twice(cat("idle ", environment.uid))) return {};
+  return fail(row, {ErrorCode::unavailable, cat("idle for longer than idle_timeout (",
+                                                to_string(std::chrono::nanoseconds(idle)), ')')});
+}
+
+Result<void> Reconciler::check_health(const EnvironmentRow& row, HostAgent agent) {
+  const auto result = agent.guests.exec(row.environment.uid, {.cmd = {"cat", "/fuse/health.json"},
+                                                              .timeout_ms = health_milliseconds});
+  // Whatever is wrong with it, the last verdict stands.
+  if (!result || result->exit_code != 0) return {};
+  const auto health = parse_health(result->out);
+  if (!health || same_health(row.environment.health, *health)) return {};
+  return store_.run([&](StoreTx& tx) -> Result<void> {
+    auto now = tx.environments.by_uid(row.environment.uid);
+    if (!now) return now.error();
+    if (!*now || (*now)->environment.state != EnvironmentState::running) return {};
+    (*now)->environment.health = health;
+    return tx.environments.update(**now);
+  });
+}
+
+Result<void> Reconciler::check_orphans(HostAgent agent,
+                                       const std::map<std::string, VmInfo>& listed) {
+  for (const auto& [uid, vm] : listed) {
+    const auto row = transact<std::optional<EnvironmentRow>>(
+        store_, [&, &id = uid](StoreTx& tx) { return tx.environments.by_uid(id); });
+    if (!row) return row.error();
+    if (*row && !(*row)->ended) {
+      orphans_.erase(uid);
+      continue;
+    }
+    const auto [known, fresh] = orphans_.try_emplace(uid, clock_.steady());
+    if (fresh) continue;
+    if (clock_.steady() - known->second < options_.orphan_grace) continue;
+    log_.warning("destroying a vm that no environment knows", {{"vm", vm.vm_id}, {"uid", uid}});
+    const auto gone = agent.vms.destroy_vm(uid);
+    if (!gone && gone.error().code != ErrorCode::not_found) {
+      log_.warning("cannot destroy a vm", {{"vm", vm.vm_id}, {"error", gone.error().message}});
+      continue;
+    }
+    orphans_.erase(uid);
+  }
+  return {};
+}
+
+Result<void> Reconciler::fail(const EnvironmentRow& row, Error why) {
+  log_.warning("an environment has failed",
+               {{"environment", row.environment.id}, {"error", why.message}});
+  return store_.run([&](StoreTx& tx) -> Result<void> {
+    auto now = tx.environments.by_uid(row.environment.uid);
+    if (!now) return now.error();
+    const bool unchanged = *now && (*now)->environment.state == EnvironmentState::running;
+    if (!unchanged) return {};
+    (*now)->environment.error = why.message;
+    (*now)->error_code = why.code;
+    return begin_destroy(tx, **now, EnvironmentState::failed, clock_.wall());
+  });
+}
+
+}  // namespace fuse

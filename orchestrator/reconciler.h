@@ -1,0 +1,70 @@
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "orchestrator/activity.h"
+#include "orchestrator/host_directory.h"
+#include "orchestrator/store.h"
+
+namespace fuse {
+
+struct ReconcilerOptions {
+  std::chrono::hours retention{24 * 7};       // of ended environments
+  std::chrono::seconds orphan_grace{5 * 60};  // before a VM without environment is destroyed
+  std::chrono::seconds runtime_grace{60};     // past max_runtime, for the job's own limit
+};
+
+// Compares what the database says with what the hosts' agents say, and acts on
+// differences that last.  Nothing is decided on a list alone that was made
+// before the database was read.  For one thread.
+class Reconciler {
+ public:
+  Reconciler(Store& store, const HostDirectory& hosts, Activity& activity, Clock& clock, Log& log,
+             ReconcilerOptions options)
+      : store_(store),
+        hosts_(hosts),
+        activity_(activity),
+        clock_(clock),
+        log_(log),
+        options_(options) {}
+
+  // One look at every host; what goes wrong with one is logged and does not keep
+  // the others waiting.
+  void pass();
+
+ private:
+  Result<void> check_host(const std::string& id, HostAgent agent);
+  Result<void> refresh_capacity(const std::string& id, HostAgent agent);
+  Result<void> check_environments(const std::string& id, HostAgent agent);
+  Result<void> check_running(const EnvironmentRow& row, HostAgent agent,
+                             const std::map<std::string, VmInfo>& listed);
+  Result<void> check_limits(const EnvironmentRow& row);
+  Result<void> check_health(const EnvironmentRow& row, HostAgent agent);
+  Result<void> check_orphans(HostAgent agent, const std::map<std::string, VmInfo>& listed);
+  // Takes a running environment down as failed, unless it has changed since.
+  Result<void> fail(const EnvironmentRow& row, Error why);
+  // True at the second look in a row at which `suspicion` is raised.
+  bool seen_twice(const std::string& suspicion);
+
+  Store& store_;
+  const HostDirectory& hosts_;
+  Activity& activity_;
+  Clock& clock_;
+  Log& log_;
+  ReconcilerOptions options_;
+  std::map<std::string, SteadyTime> orphans_;  // by uid, since when
+  std::set<std::string> suspicions_;           // of the pass before
+  std::set<std::string> raised_;               // of this one
+};
+
+// The health verdict in the text of /fuse/health.json; nothing when it is none.
+std::optional<Health> parse_health(const std::string& text);
+
+}  // namespace fuse
