@@ -24,7 +24,7 @@ build:
 run: build
 	scripts/setup run
 	build/fuse image list --output json | grep -q '"name": *"base"' || build/fuse image bake base
-	build/fuse run $(EXAMPLE)
+	DATA_KEY=$${DATA_KEY:-an-example} build/fuse run $(EXAMPLE) --secret DATA_KEY
 
 test:
 	scripts/setup build run
