@@ -19,7 +19,7 @@ never 'a package mirror: take it from the machine'"'"'s own configuration' \
   '(deb|ftp|security|snapshot|archive|ports)\.(debi[a]n|ubunt[u])\.(org|com|net)'
 never 'a package registry' \
   '(pyp[i]|npmj[s]|crate[s]|rubygem[s])\.(org|com|io)|files\.pythonhoste[d]|proxy\.golan[g]'
-never 'a path of one machine' '(^|[^a-z0-9_])/wor[k]/|/roo[t]/\.'
+never 'a path of one machine' '(^|[^a-z0-9_])/wor[k]/(main|shared)|/roo[t]/\.'
 never 'work that is not done' '(^|[^a-z_])(TOD[O]|FIXM[E]|XX[X])([^a-z_]|$)' \
   '*.cpp' '*.h' '*.c' '*.cmake' '*CMakeLists.txt' '*.sh' '*.py' 'scripts' 'Makefile'
 never 'a conflict that was not resolved' '^(<<<<<<[<]|>>>>>>[>]) '
