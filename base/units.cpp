@@ -180,7 +180,7 @@ std::uint64_t magnitude(std::chrono::nanoseconds duration) {
 
 Result<std::int32_t> parse_size_mib(std::string_view text) {
   const auto fail = [text](std::string_view what) {
-    return Error{ErrorCode::invalid_argument, cat("invalid size ", quoted(text), what)};
+    return Error{ErrorCode::invalid_argument, cat("invalid size ", in_quotes(text), what)};
   };
   const auto size = read_size(text);
   if (!size) return fail(" (expected a number and a unit, e.g. \"512MB\", \"2GB\", \"1.5GiB\")");

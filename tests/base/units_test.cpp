@@ -41,7 +41,7 @@ TEST_CASE("a size that is not a number and a unit is refused with what is expect
       " (expected a number and a unit, e.g. \"512MB\", \"2GB\", \"1.5GiB\")";
   for (const char* text : {"3X", "64", "", "GB", ".5GB", "1.GB", "-1GB", "+1GB", "1e3MB", "1 0GB",
                            "1GBB", "1KB", "1,5GB", "0x1GB"}) {
-    CHECK(size_of(text) == cat("invalid size ", quoted(text), expected));
+    CHECK(size_of(text) == cat("invalid size ", in_quotes(text), expected));
   }
 }
 
@@ -124,10 +124,10 @@ TEST_CASE("sizes for people are binary with one digit after the point") {
 }
 
 TEST_CASE("quoting shows what would not show") {
-  CHECK(quoted("plain") == "\"plain\"");
-  CHECK(quoted("a\"b\\c\n\t\x01\x7f") == R"("a\"b\\c\n\t\x01\x7f")");
-  CHECK(quoted("\xC3\xA9\xE2\x80\xA8\xEF\xBB\xBF") == "\"\xC3\xA9\\u2028\\ufeff\"");
-  CHECK(quoted("\xF0\x9F\x98\x80\xC3(") == "\"\xF0\x9F\x98\x80\\xc3(\"");
+  CHECK(in_quotes("plain") == "\"plain\"");
+  CHECK(in_quotes("a\"b\\c\n\t\x01\x7f") == R"("a\"b\\c\n\t\x01\x7f")");
+  CHECK(in_quotes("\xC3\xA9\xE2\x80\xA8\xEF\xBB\xBF") == "\"\xC3\xA9\\u2028\\ufeff\"");
+  CHECK(in_quotes("\xF0\x9F\x98\x80\xC3(") == "\"\xF0\x9F\x98\x80\\xc3(\"");
 }
 
 }  // namespace
