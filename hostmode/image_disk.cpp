@@ -8,7 +8,6 @@
 #include <cerrno>
 
 #include "base/fd.h"
-#include "base/posix_host.h"
 #include "base/text.h"
 
 namespace fuse {
@@ -20,6 +19,12 @@ constexpr std::array<const char*, 6> left_out{
     "path-exclude=/usr/share/man/*",           "path-exclude=/usr/share/doc/*",
     "path-include=/usr/share/doc/*/copyright", "path-exclude=/usr/share/locale/*",
     "path-exclude=/usr/share/info/*",          "path-exclude=/usr/share/lintian/*"};
+
+// The set-up copies this machine's name and resolver into the root; the guest has
+// its own.
+constexpr std::array<const char*, 2> hooks{
+    R"(rm -f "$1/etc/hostname" "$1/etc/resolv.conf")",
+    R"(printf '127.0.0.1 localhost\n::1 localhost\n' >"$1/etc/hosts")"};
 
 Result<std::string> user_name() {
   std::array<char, 4096> buffer{};
@@ -65,15 +70,6 @@ Result<std::vector<PackageSource>> find_sources(BakeSteps& steps,
                    distribution.codename, "; run `apt-get update` as root, then bake again")};
 }
 
-// The set-up copies this machine's name and resolver into the root.
-Result<void> forget_this_machine(const fs::path& root) {
-  PosixHost host;
-  for (const char* file : {"etc/hostname", "etc/resolv.conf"}) {
-    if (auto done = host.remove_all(root / file); !done) return done;
-  }
-  return host.replace_file(root / "etc/hosts", "127.0.0.1 localhost\n::1 localhost\n", 0644);
-}
-
 Result<void> make_sparse_file(const fs::path& file, std::uint64_t bytes) {
   const Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!fd.valid()) return errno_error(cat("create ", file.native()), errno);
@@ -111,6 +107,7 @@ std::vector<std::string> bootstrap_argv(const std::string& mmdebstrap, const Dis
                                 "--variant=minbase",
                                 plan.as_root ? "--format=directory" : "--format=tar"};
   for (const char* option : left_out) argv.push_back(cat("--dpkgopt=", option));
+  for (const char* hook : hooks) argv.push_back(cat("--customize-hook=", hook));
   if (!plan.packages.empty()) argv.push_back(cat("--include=", join(plan.packages, ",")));
   argv.push_back(plan.distribution.codename);
   argv.push_back(target.native());
@@ -141,7 +138,6 @@ class DiskMaker {
       if (auto unpacked = unpack(); !unpacked) return unpacked;
       mkfs = {tools_.at("fakeroot"), "-i", owners_.native(), "--"};
     }
-    if (auto forgot = forget_this_machine(root_); !forgot) return forgot;
     if (auto made = make_sparse_file(raw_, plan_.bytes); !made) return made;
     mkfs.insert(mkfs.end(),
                 {tools_.at("mkfs.ext4"), "-F", "-q", "-L", "fuse-root", "-m", "0", "-O",

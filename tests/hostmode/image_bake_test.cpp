@@ -194,6 +194,8 @@ TEST_CASE("the root file system is set up from those sources, without what jobs 
                 "--dpkgopt=path-exclude=/usr/share/locale/*",
                 "--dpkgopt=path-exclude=/usr/share/info/*",
                 "--dpkgopt=path-exclude=/usr/share/lintian/*",
+                R"(--customize-hook=rm -f "$1/etc/hostname" "$1/etc/resolv.conf")",
+                R"(--customize-hook=printf '127.0.0.1 localhost\n::1 localhost\n' >"$1/etc/hosts")",
                 "--include=python3,procps",
                 "bookworm",
                 "/w/root",

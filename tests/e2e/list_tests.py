@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+"""Prints a line for every end-to-end test, for CMakeLists.txt:
+
+    FILE|CLASS.METHOD|NAME|SECONDS|serial or parallel|vm or offline
+
+NAME is the first line of the method's docstring.
+"""
+
+import importlib
+import inspect
+import pathlib
+import sys
+import unittest
+
+
+def main():
+    here = pathlib.Path(__file__).resolve().parent
+    sys.path.insert(0, str(here))
+    names = set()
+    for file in sys.argv[1:]:
+        module = importlib.import_module(pathlib.Path(file).stem)
+        for _, case in inspect.getmembers(module, inspect.isclass):
+            if not issubclass(case, unittest.TestCase) or case.__module__ != module.__name__:
+                continue
+            for method in unittest.TestLoader().getTestCaseNames(case):
+                function = getattr(case, method)
+                name = (function.__doc__ or "").strip().split("\n")[0].rstrip(".")
+                if not name or name in names or "|" in name or ";" in name:
+                    sys.exit(f"{file}: {method} needs a docstring of its own as its name")
+                names.add(name)
+                print(file, f"{case.__name__}.{method}", name, getattr(function, "limit", 300),
+                      "serial" if getattr(function, "serial", False) else "parallel",
+                      "offline" if getattr(case, "offline", False) else "vm", sep="|")
+
+
+main()
