@@ -73,7 +73,8 @@ class Agent {
              {.root = options.root.empty() ? fs::path("/") : options.root,
               .state = at("/var/lib/fuse/job"),
               .run = at("/run/fuse/job"),
-              .cgroup = options.cgroup},
+              .cgroup = options.cgroup,
+              .most_log_bytes = options.most_log_bytes},
              boot_id_),
         link_(
             loop, [this] { return hello(); },

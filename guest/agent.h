@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 
 #include "base/host.h"
@@ -16,6 +17,8 @@ struct AgentOptions {
   fs::path root{};
   // A mounted cgroup v2; empty: jobs are process groups.
   fs::path cgroup{};
+  // What a job's log may take before the job waits; 0: spool_limit().
+  std::uint64_t most_log_bytes = 0;
   // It may set the clock and turn the power off.
   bool owns_machine = false;
   // Called once it can be reached.

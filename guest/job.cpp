@@ -108,7 +108,9 @@ Result<void> Job::prepare(const std::string& key) {
   for (const fs::path& dir : {places_.state, places_.run}) {
     if (auto made = host.make_dirs(dir, 0700); !made) return made;
   }
-  auto spool = Spool::create(log_dir(places_), {.most_unacknowledged = spool_limit(places_.state)});
+  const std::uint64_t most =
+      places_.most_log_bytes != 0 ? places_.most_log_bytes : spool_limit(places_.state);
+  auto spool = Spool::create(log_dir(places_), {.most_unacknowledged = most});
   if (!spool) return spool.error();
   spool_ = *std::move(spool);
   if (auto opened = open_pipe(); !opened) return opened;

@@ -21,10 +21,11 @@ namespace fuse {
 
 // Where a job keeps what.  All are laid under the agent's root already.
 struct JobPlaces {
-  fs::path root{};    // laid before the workdirs
-  fs::path state{};   // result and log: survives the agent
-  fs::path run{};     // scripts
-  fs::path cgroup{};  // parent of the job's cgroup; empty: none
+  fs::path root{};                   // laid before the workdirs
+  fs::path state{};                  // result and log: survives the agent
+  fs::path run{};                    // scripts
+  fs::path cgroup{};                 // parent of the job's cgroup; empty: none
+  std::uint64_t most_log_bytes = 0;  // 0: spool_limit()
 };
 
 // The one job of a guest: its steps and its script, one after another, their

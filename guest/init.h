@@ -1,0 +1,13 @@
+#pragma once
+
+namespace fuse {
+
+// What the executable does as /init of a guest's initramfs, process 1: mounts,
+// kernel modules, network, the guest's disk; then the agent in a process beside
+// it, and either the disk's own init in its place or, for good, a loop that keeps
+// the agent running.  When something fails that a guest cannot do without, one
+// line `fuse init: ...` goes to the console and the power off: it does not
+// return.
+[[noreturn]] void run_guest_init();
+
+}  // namespace fuse
