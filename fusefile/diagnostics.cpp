@@ -54,7 +54,7 @@ void print_excerpt(std::ostream& out, const Diagnostic& diagnostic, std::string_
                    bool colour) {
   std::string_view line = line_of(text, diagnostic.where.line);
   const std::string below = indent_below(line, diagnostic.where.column);
-  if (below.size() > widest_excerpt) return;
+  if (line.empty() || below.size() > widest_excerpt) return;
   if (line.size() > widest_excerpt) {
     std::size_t cut = widest_excerpt;
     while (cut > 0 && (static_cast<unsigned char>(line[cut]) & 0xC0U) == 0x80U) --cut;

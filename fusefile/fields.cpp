@@ -69,7 +69,9 @@ class EntryReader {
   void add(std::string_view name, const YamlNode& key, const YamlNode& value) {
     if (!names_.emplace(name).second) return;  // what is merged in does not replace
     YamlField field{std::string(name), path_below(path_, name), &value, key.where};
-    report_.place(field.path, is_null(value) ? key.where : value.where);
+    // A mapping's own place is that of its first key, which says little.
+    const bool is_scalar = value.kind == YamlNode::Kind::scalar && !is_null(value);
+    report_.place(field.path, is_scalar ? value.where : key.where);
     fields.push_back(std::move(field));
   }
 
@@ -133,13 +135,27 @@ std::optional<std::string> read_text(const YamlField& field, Report& report) {
   return bytes;
 }
 
+namespace {
+
+// In plainer words than the message.
+std::string_view hint_for(std::string_view wanted) {
+  if (wanted == "int") return "write a whole number, without quotes";
+  if (wanted == "bool") return "write true or false";
+  if (wanted == "string") return "write one text here";
+  if (wanted == "map") return "write keys with values here, indented or in {}";
+  if (wanted == "Fusefile") return "a Fusefile is keys with values, the first one version: 1";
+  return "write a list here: [a, b], or a line with a dash for each";
+}
+
+}  // namespace
+
 void report_wrong_kind(const YamlField& field, std::string_view wanted, Report& report,
                        std::string_view more, std::string hint) {
   const YamlNode& node = *field.node;
   report.error_at(node.where, ProblemCode::wrong_kind, field.path,
                   cat("line ", node.where.line, ": cannot unmarshal ", tag_of(node), value_of(node),
                       " into ", wanted, more),
-                  std::move(hint));
+                  hint.empty() ? std::string(hint_for(wanted)) : std::move(hint));
 }
 
 std::vector<YamlField> read_entries(const YamlNode& map, std::string_view path, bool merge,

@@ -17,29 +17,26 @@ namespace {
 
 constexpr std::size_t longest_suggested_word = 64;
 
-void report_unknown(const YamlField& field, std::string_view section, std::string_view path,
-                    Report& report) {
+// The key that was meant, if one is near.
+std::optional<std::string> nearest_key(std::string_view name, std::string_view section) {
+  if (name.size() > longest_suggested_word) return std::nullopt;
   std::vector<std::string> names;
   for (const KeyInfo* key : keys_of(section)) names.emplace_back(key->name);
-  std::string message = cat("field ", path_below("", field.name), " not found");
-  if (!path.empty()) message += cat(" in ", path);
-  std::optional<std::string> near;
-  if (field.name.size() <= longest_suggested_word) near = closest(field.name, names);
-  if (near) {
-    report.error_at(field.key, ProblemCode::unknown_key, field.path,
-                    cat(message, ", did you mean ", in_quotes(*near), "?"), cat("write ", *near));
-  } else {
-    report.error_at(field.key, ProblemCode::unknown_key, field.path, message,
-                    cat("keys here: ", join(names, ", ")));
-  }
+  return closest(name, names);
 }
 
-// What a fraction of it would be, for the fields that people ask fractions of.
-std::string_view counted(std::string_view path) {
-  if (path == "resources.gpu") {
-    return " (gpu counts whole devices or MIG instances, never half a GPU)";
-  }
-  return "";
+std::string known_keys(std::string_view section) {
+  std::vector<std::string> names;
+  for (const KeyInfo* key : keys_of(section)) names.emplace_back(key->name);
+  return cat("keys here: ", join(names, ", "));
+}
+
+// What is said about a fraction of a field that people want fractions of.
+std::string_view counted(const YamlField& field) {
+  const bool fraction =
+      field.node->kind == YamlNode::Kind::scalar && kind_of(*field.node) == ScalarKind::floating;
+  if (!fraction || field.path != "resources.gpu") return "";
+  return " (gpu counts whole devices or MIG instances, never half a GPU)";
 }
 
 std::optional<std::int32_t> report_range(const YamlField& field, Report& report) {
@@ -65,7 +62,7 @@ std::optional<YamlInteger> whole_number(const YamlNode& node) {
 std::optional<std::int32_t> report_not_whole(const YamlField& field, bool cpus, Report& report) {
   const YamlNode& node = *field.node;
   if (!cpus || node.kind != YamlNode::Kind::scalar) {
-    report_wrong_kind(field, "int", report, counted(field.path));
+    report_wrong_kind(field, "int", report, counted(field));
   } else if (kind_of(node) == ScalarKind::floating) {
     report.error(ProblemCode::wrong_kind, field.path,
                  cat(node.text,
@@ -101,13 +98,30 @@ MapReader::MapReader(const YamlNode* node, std::string_view section, std::string
     return;
   }
   const bool merge = section != "build[]";
+  std::vector<YamlField> unknown;
   for (YamlField& field : read_entries(*node, path_, merge, report_)) {
     if (find_key(section_, field.name) == nullptr) {
-      report_unknown(field, section_, path_, report_);
+      unknown.push_back(std::move(field));
     } else if (!is_null(*field.node)) {
       fields_.push_back(std::move(field));
     }
   }
+  for (const YamlField& field : unknown) report_unknown(field);
+}
+
+void MapReader::report_unknown(const YamlField& field) {
+  std::string message = cat("field ", path_below("", field.name), " not found");
+  if (!path_.empty()) message += cat(" in ", path_);
+  const auto near = nearest_key(field.name, section_);
+  if (!near) {
+    report_.error_at(field.key, ProblemCode::unknown_key, field.path, message,
+                     known_keys(section_));
+    return;
+  }
+  report_.error_at(field.key, ProblemCode::unknown_key, field.path,
+                   cat(message, ", did you mean ", in_quotes(*near), "?"), cat("write ", *near));
+  // That the key which was meant is missing is the same mistake.
+  if (!has(*near)) report_.blame(path_of(*near));
 }
 
 const YamlField* MapReader::find(std::string_view key, [[maybe_unused]] KeyType type) const {
@@ -151,7 +165,7 @@ std::optional<bool> MapReader::flag(std::string_view key) {
     const bool plain = kind_of(*field->node) == ScalarKind::boolean;
     value = parse_yaml_flag(field->node->text, plain);
   }
-  if (!value) report_wrong_kind(*field, "bool", report_, "", "write true or false");
+  if (!value) report_wrong_kind(*field, "bool", report_);
   return value;
 }
 

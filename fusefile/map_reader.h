@@ -49,6 +49,7 @@ class MapReader {
   [[nodiscard]] std::string path_of(std::string_view key) const;
 
  private:
+  void report_unknown(const YamlField& field);
   const YamlField* find(std::string_view key, KeyType type) const;
   std::vector<YamlField> list_items(const YamlField& list, std::string_view wanted);
 

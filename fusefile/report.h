@@ -24,6 +24,8 @@ class Report {
   // Without a path: about several fields, shown at `near`.
   void error_near(std::string_view near, ProblemCode code, std::string message,
                   std::string hint = "");
+  // Counts a field as wrong without a problem of its own.
+  void blame(const std::string& path) { blamed_.insert(path); }
   // Whether something was wrong with exactly this field.
   [[nodiscard]] bool blamed(std::string_view path) const;
   [[nodiscard]] Location where(std::string_view path) const { return locations_.find(path); }
