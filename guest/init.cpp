@@ -191,4 +191,10 @@ void run_guest_init() {
   keep_agent_running();
 }
 
+std::optional<int> run_guest_part(std::span<const std::string> arguments) {
+  if (arguments.empty() || ::getpid() != 1) return std::nullopt;
+  if (fs::path(arguments.front()).filename() != "init") return std::nullopt;
+  run_guest_init();
+}
+
 }  // namespace fuse

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <span>
+#include <string>
+
 namespace fuse {
 
 // What the executable does as /init of a guest's initramfs, process 1: mounts,
@@ -9,5 +13,10 @@ namespace fuse {
 // line `fuse init: ...` goes to the console and the power off: it does not
 // return.
 [[noreturn]] void run_guest_init();
+
+// Plays the guest's part when these are the arguments of a guest's first process
+// (argv[0] is called init, process 1), and then does not return; else nothing, and
+// the program is not inside a guest's boot.
+std::optional<int> run_guest_part(std::span<const std::string> arguments);
 
 }  // namespace fuse
