@@ -1,0 +1,121 @@
+#include "fusefile/yaml_tree.h"
+
+#include "base/text.h"
+#include "tests/catch.h"
+
+namespace fuse {
+namespace {
+
+std::string problem(std::string_view text, const YamlLimits& limits = {}) {
+  Diagnostics diagnostics;
+  const auto document = parse_yaml(text, limits, diagnostics);
+  std::string out = document ? "document" : "nothing";
+  for (const Diagnostic& d : diagnostics.all()) {
+    out += cat(", ", d.where.line, ":", d.where.column, " ", to_string(d.code), " ", d.message);
+  }
+  return out;
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string out;
+  while (times-- > 0) out += text;
+  return out;
+}
+
+TEST_CASE("nodes know their place, their tag and whether they were quoted") {
+  Diagnostics diagnostics;
+  const auto document =
+      parse_yaml("m: &m z\na: 'x'\nb:\n  - !!int 1\n  - [y, *m]\n", {}, diagnostics);
+  REQUIRE(document);
+  const auto& entries = document->root->entries;
+  REQUIRE(entries.size() == 3);
+  CHECK(entries[1].key->where == Location{2, 1});
+  CHECK(entries[1].value->where == Location{2, 4});
+  CHECK(entries[1].value->quoted);
+  const YamlNode& list = *entries[2].value;
+  REQUIRE(list.items.size() == 2);
+  CHECK(list.items[0]->tag == "tag:yaml.org,2002:int");
+  CHECK_FALSE(list.items[0]->quoted);
+  const YamlNode& alias = *list.items[1]->items[1];
+  CHECK(alias.text == "z");
+  CHECK(alias.where == Location{5, 9});
+}
+
+TEST_CASE("input, nodes, depth and text are bounded") {
+  const YamlLimits limits{.bytes = 100, .nodes = 5, .text = 20, .depth = 3};
+  CHECK(problem(std::string(100, ' '), limits) == "document");
+  CHECK(problem(std::string(101, ' '), limits) ==
+        "nothing, 0:0 F003 parse fusefile: yaml: input is 101 bytes, over the 100 byte limit");
+  CHECK(problem("[1,2,3,4]", limits) == "document");
+  CHECK(problem("[1,2,3,4,5]", limits) ==
+        "nothing, 1:10 F003 parse fusefile: yaml: line 1: document has more than 5 nodes");
+  CHECK(problem("[[1]]", limits) == "document");
+  CHECK(problem("[[[1]]]", limits) ==
+        "nothing, 1:4 F003 parse fusefile: yaml: line 1: exceeded max depth of 3");
+  CHECK(problem("[&a [1], *a]", limits) == "document");
+  CHECK(problem("[&a [1], [*a]]", {.depth = 3}) ==
+        "nothing, 1:11 F003 parse fusefile: yaml: line 1: exceeded max depth of 3");
+  CHECK(problem("[&a 12345678901, *a]", limits) ==
+        "nothing, 1:18 F003 parse fusefile: yaml: line 1: document contains excessive aliasing");
+}
+
+TEST_CASE("an alias counts as everything it stands for") {
+  std::string text = "- &a0 [x, x]\n";
+  for (int i = 1; i < 60; ++i) text += cat("- &a", i, " [*a", i - 1, ", *a", i - 1, "]\n");
+  CHECK(problem(text).ends_with("document contains excessive aliasing"));
+  // 30 KiB of input that would be gigabytes of text.
+  CHECK(problem("- &a " + std::string(10000, 'x') + "\n" + repeated("- *a\n", 5000))
+            .ends_with("document contains excessive aliasing"));
+}
+
+TEST_CASE("nesting ends in an error, however it is written") {
+  for (const char* open : {"[", "{a: ", "- ", "? ", "a: {b: [", "!t [", "&a [", "[{"}) {
+    INFO(open);
+    CHECK(problem(repeated(open, 3000)).starts_with("nothing, "));
+  }
+}
+
+TEST_CASE("text that is no YAML has one problem") {
+  for (const char* text :
+       {"a: [1", "a: 'x", "{a: 1}}", "a: b: c", "\ta: 1", "%", "@", "*x", "&", "a\nb: 1\n- c",
+        "[,]]", "{,", "!<", "|x", ",,", "]", "}", "a: |\n b\n- c"}) {
+    INFO(text);
+    Diagnostics diagnostics;
+    if (parse_yaml(text, {}, diagnostics)) continue;  // this parser is lenient
+    REQUIRE(diagnostics.all().size() == 1);
+    CHECK(diagnostics.all()[0].message.starts_with("parse fusefile: yaml:"));
+  }
+}
+
+TEST_CASE("a second document is a problem beside the first") {
+  const std::string complaint =
+      " F002 parse fusefile: must contain exactly one yaml document, found more than one";
+  CHECK(problem("a: 1\n---\nb: 2\n") == "document, 2:1" + complaint);
+  CHECK(problem("a: 1\n---") == "document, 2:1" + complaint);
+  CHECK(problem("---\n---\n") == "document, 2:1" + complaint);
+  CHECK(problem("a: 1\n...\n# note\nb: 2\n") == "document, 4:1" + complaint);
+  CHECK(problem("a: 1\n---\n[[[") == "document, 2:1" + complaint);
+  CHECK(problem("---\na: 1\n...\n") == "document");
+  CHECK(problem("%YAML 1.2\n---\na: 1\n") == "document");
+}
+
+TEST_CASE("what follows a document without a mark is no YAML") {
+  CHECK(problem("[a]\n]").starts_with("nothing, "));
+  CHECK(problem(",a: b").starts_with("nothing, "));
+}
+
+TEST_CASE("bytes that are not text are refused at their place") {
+  CHECK(problem("a: \xFF\xFE") == "nothing, 1:4 F004 parse fusefile: yaml: line 1: invalid UTF-8");
+  CHECK(problem("a: 1\nb: \xC3") ==
+        "nothing, 2:4 F004 parse fusefile: yaml: line 2: invalid UTF-8");
+  CHECK(problem("a:\r\n \x1B") ==
+        "nothing, 2:2 F004 parse fusefile: yaml: line 2: control characters are not allowed");
+  CHECK(problem("a: \xC2\x80").ends_with("control characters are not allowed"));
+  CHECK(problem("a: \xC2\x85x") == "document");
+  CHECK(problem("\xFF\xFE"
+                "a")
+            .ends_with("invalid UTF-8"));
+}
+
+}  // namespace
+}  // namespace fuse
