@@ -31,7 +31,8 @@ class HttpHeaders {
   void set(std::string_view name, std::string value);
   void remove(std::string_view name);
 
-  [[nodiscard]] const std::vector<Field>& fields() const { return fields_; }
+  [[nodiscard]] const std::vector<Field>& fields() const& { return fields_; }
+  [[nodiscard]] std::vector<Field> fields() && { return std::move(fields_); }
 
  private:
   std::vector<Field> fields_{};

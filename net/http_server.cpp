@@ -31,6 +31,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds longest_goodbye{2000};
+constexpr milliseconds longest_goodbye_at_stop{250};
 constexpr int out_of_descriptors_pause = 100;  // milliseconds
 
 Error internal_error() {
@@ -171,15 +172,17 @@ HttpExchange::After Server::serve_one(HttpExchange& http, LiveConnections::Entry
   if (!asked) return HttpExchange::After::close;
   auto outcome = http.read_head();
   if (std::holds_alternative<NoRequest>(outcome)) return HttpExchange::After::close;
+  auto after = HttpExchange::After::close;
   if (const auto* refused = std::get_if<RefusedRequest>(&outcome)) {
     http.refuse(*refused);
-    stream.linger(longest_goodbye);
-    return HttpExchange::After::close;
+  } else {
+    auto& incoming = std::get<IncomingRequest>(outcome);
+    incoming.request.stop = stop.get_token();
+    after = answer(http, entry, stream, std::move(incoming));
   }
-  auto& incoming = std::get<IncomingRequest>(outcome);
-  incoming.request.stop = stop.get_token();
-  const auto after = answer(http, entry, stream, std::move(incoming));
-  if (after == HttpExchange::After::close) stream.linger(longest_goodbye);
+  if (after == HttpExchange::After::close) {
+    stream.linger(entry.stopping() ? longest_goodbye_at_stop : longest_goodbye);
+  }
   return after;
 }
 

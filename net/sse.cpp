@@ -1,11 +1,20 @@
 #include "net/sse.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 #include "base/text.h"
 
 namespace fuse {
+
+namespace {
+
+Error too_large() {
+  return {ErrorCode::payload_too_large, "an event of the stream is larger than 1 MiB"};
+}
+
+}  // namespace
 
 std::string encode_sse(const SseEvent& event) {
   assert(event.id.find_first_of("\r\n") == std::string::npos);
@@ -19,17 +28,19 @@ std::string_view sse_keepalive() {
 }
 
 Result<std::vector<SseEvent>> SseParser::feed(std::string_view bytes) {
+  constexpr std::size_t most_line = most_event + 64;  // a field's name stands before it
   std::vector<SseEvent> events;
-  for (const char c : bytes) {
-    const bool second_of_crlf = std::exchange(after_cr_, c == '\r') && c == '\n';
-    if (second_of_crlf) continue;
-    if (c == '\n' || c == '\r') {
-      if (auto taken = take_line(events); !taken) return taken.error();
-    } else if (line_.size() < most_event + 64) {  // a field name and the blank behind it
-      line_ += c;
-    } else {
-      return Error{ErrorCode::payload_too_large, "an event of the stream is larger than 1 MiB"};
-    }
+  while (!bytes.empty()) {
+    const bool second_of_crlf = std::exchange(after_cr_, false) && bytes.front() == '\n';
+    if (second_of_crlf) bytes.remove_prefix(1);
+    const std::size_t end = bytes.find_first_of("\r\n");
+    const std::string_view piece = bytes.substr(0, end);
+    if (line_.size() + piece.size() > most_line) return too_large();
+    line_ += piece;
+    if (end == std::string_view::npos) break;
+    after_cr_ = bytes[end] == '\r';
+    bytes.remove_prefix(end + 1);
+    if (auto taken = take_line(events); !taken) return taken.error();
   }
   return events;
 }
@@ -52,7 +63,7 @@ Result<void> SseParser::take_line(std::vector<SseEvent>& events) {
     last_id_ = value;
   } else if (field == "data") {
     if (event_.data.size() + value.size() > most_event) {
-      return Error{ErrorCode::payload_too_large, "an event of the stream is larger than 1 MiB"};
+      return too_large();
     }
     event_.data += value;
     has_data_ = true;

@@ -29,12 +29,12 @@ class Query {
   void add(std::string name, std::string value);
   // "a=1&b=x%20y", or "" without parameters.
   [[nodiscard]] std::string encode() const;
-  [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& items() const {
-    return items_;
-  }
+  using Item = std::pair<std::string, std::string>;
+  [[nodiscard]] const std::vector<Item>& items() const& { return items_; }
+  [[nodiscard]] std::vector<Item> items() && { return std::move(items_); }
 
  private:
-  std::vector<std::pair<std::string, std::string>> items_{};
+  std::vector<Item> items_{};
 };
 
 // The parts of an absolute http or https address.
