@@ -64,8 +64,7 @@ constexpr auto table = std::to_array<KeyInfo>({
      "[{port: 8080, as: http}]"},
     {"", "healthcheck", KeyType::map, "healthcheck", false,
      "A probe that tells whether the environment works: http or exec.",
-     "{http: {port: 8080, path: /healthz}, interval: 10s}",
-     R"("oneOf": [{"required": ["http"]}, {"required": ["exec"]}])"},
+     "{http: {port: 8080, path: /healthz}, interval: 10s}"},
     {"", "desktop", KeyType::map, "desktop", false,
      "The size of a screen, in pixels.",
      "{width: 1280, height: 720}"},
@@ -236,7 +235,30 @@ constexpr auto table = std::to_array<KeyInfo>({
 });
 // clang-format on
 
+constexpr auto sections = std::to_array<SectionInfo>({
+    {"", "The file", R"("not": {"required": ["build", "setup"]})"},
+    {"resources", "resources"},
+    {"placement", "placement"},
+    {"cache", "cache"},
+    {"env.*", "A variable of env",
+     R"("oneOf": [{"required": ["value"]}, {"required": ["secret"]}])"},
+    {"build[]", "A step of build"},
+    {"services.*", "A service"},
+    {"services.*.healthcheck", "The healthcheck of a service"},
+    {"files[]", "An entry of files",
+     R"("oneOf": [{"required": ["source"]}, {"required": ["content"]}])"},
+    {"copy[]", "An entry of copy"},
+    {"expose[]", "An entry of expose"},
+    {"healthcheck", "healthcheck", R"("oneOf": [{"required": ["http"]}, {"required": ["exec"]}])"},
+    {"healthcheck.http", "healthcheck.http"},
+    {"desktop", "desktop"},
+});
+
 }  // namespace
+
+std::span<const SectionInfo> all_sections() {
+  return sections;
+}
 
 std::span<const KeyInfo> all_keys() {
   return table;

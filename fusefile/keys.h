@@ -40,6 +40,14 @@ struct KeyInfo {
   std::string_view since = "1";
 };
 
+// One group of keys: those of one mapping.
+struct SectionInfo {
+  std::string_view name;
+  std::string_view title;     // for the reference page
+  std::string_view schema{};  // members that its JSON schema has besides the keys
+};
+std::span<const SectionInfo> all_sections();
+
 // All of them, section by section.
 std::span<const KeyInfo> all_keys();
 std::vector<const KeyInfo*> keys_of(std::string_view section);
