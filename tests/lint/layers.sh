@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Finds includes that cross a layer or take a library past its wrapper.
+# Finds includes that cross a layer or take a library past its wrapper, and
+# sources that do not begin with their own header.
 #
 #   tests/lint/layers.sh [ROOT]
 #
@@ -104,6 +105,7 @@ if [ ${#places[@]} -eq 0 ]; then
   exit 2
 fi
 
+previous=
 while IFS=: read -r file line text; do
   [[ $text =~ ^[[:space:]]*#[[:space:]]*include[[:space:]]*([\<\"])([^\>\"]+)[\>\"] ]] || continue
   header=${BASH_REMATCH[2]}
@@ -124,6 +126,14 @@ while IFS=: read -r file line text; do
         ;;
     esac
     check_library "$file" "$line" "$header"
+  fi
+  # So each header is compiled by itself at least once.
+  if [ "$file" != "$previous" ]; then
+    previous=$file
+    own=${file%.cpp}.h
+    if [ "$own" != "$file" ] && [ -e "$own" ] && [ "$header" != "$own" ]; then
+      complain "$file:$line: \"$own\" must be the first include"
+    fi
   fi
 done < <(grep -rnE --include='*.h' --include='*.cpp' --include='*.c' --with-filename \
   '^[[:space:]]*#[[:space:]]*include' "${places[@]}" || true)
