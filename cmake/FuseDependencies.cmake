@@ -71,7 +71,7 @@ fuse_archive(curl libcurl.a curl/curl.h FROM "${fuse_deps_prefix}" DEPENDS fuse:
 # inline function, so there the source is compiled here.
 file(STRINGS "${fuse_deps_prefix}/httplib.defines" httplib_defines)
 if(FUSE_SANITIZE)
-  add_library(fuse_httplib STATIC "${fuse_deps_prefix}/src/httplib.cc")
+  add_library(fuse_httplib STATIC EXCLUDE_FROM_ALL "${fuse_deps_prefix}/src/httplib.cc")
   target_include_directories(fuse_httplib SYSTEM PUBLIC "${fuse_deps_prefix}/include")
   target_compile_definitions(fuse_httplib PUBLIC ${httplib_defines}
     PRIVATE _GLIBCXX_ASSERTIONS)
