@@ -30,8 +30,8 @@ Result<Pty> open_pty(TerminalSize size) {
 
 void set_terminal_size(int fd, TerminalSize size) {
   winsize window{};
-  window.ws_row = size.rows;
-  window.ws_col = size.cols;
+  window.ws_row = static_cast<unsigned short>(size.rows);
+  window.ws_col = static_cast<unsigned short>(size.cols);
   ::ioctl(fd, TIOCSWINSZ, &window);
 }
 

@@ -3,6 +3,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "guest/channel/messages.h"
+#include "orchestrator/api/attach_payloads.h"
 
 namespace fuse {
 

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/host.h"
 #include "base/result.h"
+#include "orchestrator/api/attach_payloads.h"
 #include "orchestrator/api/host_agent.h"
 #include "orchestrator/api/types.h"
 
@@ -124,14 +125,6 @@ std::string guest_job_text(const GuestJob& job);
 Result<GuestJob> parse_guest_job(std::string_view text);
 std::string log_range_text(const LogRange& range);
 Result<LogRange> parse_log_range(std::string_view text);
-std::string resize_text(std::int32_t rows, std::int32_t cols);
-// A text that is not an object of two numbers is nothing; numbers of 0 or less
-// are ignored (nothing), larger ones than 65535 become that.
-struct TerminalSize {
-  std::uint16_t rows = 0;
-  std::uint16_t cols = 0;
-};
-std::optional<TerminalSize> parse_resize(std::string_view text);
 // The message is cut to what fits a frame.
 std::string error_text(const Error& error);
 // Of any text: what cannot be read is an internal error that says so.

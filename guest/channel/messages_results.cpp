@@ -149,22 +149,6 @@ Result<LogRange> parse_log_range(std::string_view text) {
   return range;
 }
 
-std::string resize_text(std::int32_t rows, std::int32_t cols) {
-  return ascii_json_of_ours({{"rows", rows}, {"cols", cols}});
-}
-
-std::optional<TerminalSize> parse_resize(std::string_view text) {
-  const auto value = parse_json(text);
-  if (!value) return std::nullopt;
-  JsonReader reader(*value, "");
-  const std::int64_t rows = reader.integer("rows").value_or(0);
-  const std::int64_t cols = reader.integer("cols").value_or(0);
-  if (!reader.finish() || rows <= 0 || cols <= 0) return std::nullopt;
-  constexpr std::int64_t most = std::numeric_limits<std::uint16_t>::max();
-  return TerminalSize{.rows = static_cast<std::uint16_t>(std::min(rows, most)),
-                      .cols = static_cast<std::uint16_t>(std::min(cols, most))};
-}
-
 std::string error_text(const Error& error) {
   return ascii_json_of_ours({{"code", to_string(error.code)},
                              {"message", valid_utf8(error.message.substr(0, most_message))}});

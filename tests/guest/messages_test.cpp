@@ -134,12 +134,12 @@ TEST_CASE("errors keep code and message, and fit a frame however long they are")
 }
 
 TEST_CASE("a resize is two numbers, clamped, or nothing") {
-  const auto size = parse_resize(resize_text(40, 100000));
+  const auto size = parse_resize(encode_resize({.rows = 40, .cols = 100000}));
   REQUIRE(size);
   CHECK(size->rows == 40);
   CHECK(size->cols == 65535);
-  CHECK_FALSE(parse_resize(resize_text(0, 5)));
-  CHECK_FALSE(parse_resize(resize_text(5, -1)));
+  CHECK_FALSE(parse_resize(encode_resize({.rows = 0, .cols = 5})));
+  CHECK_FALSE(parse_resize(encode_resize({.rows = 5, .cols = -1})));
   CHECK_FALSE(parse_resize("{}"));
   CHECK_FALSE(parse_resize("x"));
   CHECK_FALSE(parse_resize(R"({"rows":"1","cols":2})"));
