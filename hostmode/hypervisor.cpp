@@ -44,14 +44,17 @@ Error explained(std::string message) {
 }
 
 // The error for a QEMU whose guest did not say hello because of `cause`.
-Error boot_failure(QemuProcess& qemu, const BootSpec& spec, const Error& cause) {
+Error boot_failure(QemuProcess& qemu, const BootSpec& spec, SteadyClock::time_point deadline,
+                   const Error& cause) {
   // A connection that broke tells of the end a moment before the process does.
   const auto ended = qemu.wait(milliseconds(500));
   if (ended && *ended) {
     return explained(describe_end(spec.dir, qemu.is_child() ? *ended : std::nullopt));
   }
   std::string message =
-      cat("the guest did not say hello within ", human_duration(spec.budget), ": ", cause.message);
+      left_until(deadline).count() == 0
+          ? cat("the guest did not say hello within ", human_duration(spec.budget))
+          : cat("the guest did not say hello: ", cause.message);
   const std::string console = last_console_lines(spec.dir, 5);
   message +=
       console.empty() ? "; its console is empty" : cat("; its console ends with:\n", console);
@@ -59,8 +62,8 @@ Error boot_failure(QemuProcess& qemu, const BootSpec& spec, const Error& cause) 
 }
 
 Result<std::unique_ptr<GuestClient>> await_hello(QemuProcess& qemu, const BootSpec& spec,
+                                                 SteadyClock::time_point deadline,
                                                  const std::stop_token& stop) {
-  const auto deadline = SteadyClock::now() + spec.budget;
   auto socket = await_channel(qemu, spec.dir, deadline, stop);
   if (!socket) return socket.error();
   return GuestClient::connect(std::move(socket).value(), {.hello = left_until(deadline)}, stop);
@@ -70,6 +73,7 @@ Result<std::unique_ptr<GuestClient>> await_hello(QemuProcess& qemu, const BootSp
 
 Result<BootedVm> boot_vm(Host& host, const BootSpec& spec, const StopLimits& limits,
                          std::stop_token stop) {
+  const auto deadline = SteadyClock::now() + spec.budget;
   auto qemu = launch_qemu(host, spec.dir, spec.argv);
   if (!qemu) return qemu.error();
   const auto give_up = [&](Error error) {
@@ -80,11 +84,11 @@ Result<BootedVm> boot_vm(Host& host, const BootSpec& spec, const StopLimits& lim
   if (spec.on_start) {
     if (auto noted = spec.on_start(**qemu); !noted) return give_up(noted.error());
   }
-  auto guest = await_hello(**qemu, spec, stop);
+  auto guest = await_hello(**qemu, spec, deadline, stop);
   if (stop.stop_requested()) {
     return give_up({ErrorCode::unavailable, "the vm was destroyed while it was being created"});
   }
-  if (!guest) return give_up(boot_failure(**qemu, spec, guest.error()));
+  if (!guest) return give_up(boot_failure(**qemu, spec, deadline, guest.error()));
   return BootedVm{std::move(qemu).value(), std::move(guest).value()};
 }
 

@@ -117,8 +117,13 @@ std::optional<JobStatus> VmSession::job() {
     if (asked.error().code == ErrorCode::unreachable) reconnect();
     return book_->status();
   }
-  // Its end is written down by the pump, after the last of the log.
-  if (is_final(asked->status)) return asked->status;
+  if (is_final(asked->status)) {
+    // The pump writes the end down after the last of the log: who is told of it
+    // should find both.
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, context_.limits.goodbye, [&] { return drained_; });
+    return asked->status;
+  }
   (void)book_->update(asked->status);
   return asked->status;
 }
