@@ -103,6 +103,10 @@ std::optional<WallTime> parse_rfc3339(std::string_view text) {
                                          std::chrono::month{static_cast<unsigned>(field[1])},
                                          std::chrono::day{static_cast<unsigned>(field[2])}};
   if (!date.ok() || field[3] > 23 || field[4] > 59 || field[5] > 59) return std::nullopt;
+  // A WallTime counts nanoseconds in 64 bits, which end in 1677 and 2262.
+  constexpr int first_year = 1678;
+  constexpr int last_year = 2261;
+  if (field[0] < first_year || field[0] > last_year) return std::nullopt;
   const auto fraction = take_fraction(text);
   if (!fraction) return std::nullopt;
   const auto offset = take_offset(text);

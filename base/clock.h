@@ -27,7 +27,8 @@ class SystemClock final : public Clock {
 };
 
 // RFC 3339 in UTC: "2026-11-30T15:04:05.123456789Z", trailing zeros of the
-// fraction left out.  Parsing takes Z or an offset and up to nine digits.
+// fraction left out.  Parsing takes Z or an offset, up to nine digits and the
+// years 1678 to 2261.
 std::string to_rfc3339(WallTime time);
 std::optional<WallTime> parse_rfc3339(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/quote.h"
 #include "base/text.h"
 
 namespace fuse {
@@ -23,14 +24,18 @@ std::string_view name_of(LogLevel level) {
   return "error";
 }
 
-// A value as it stands in a text line; control characters never reach a
-// terminal.
+// What never reaches a terminal.
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7F;
+}
+
+// A value as it stands in a text line.
 std::string plain_or_quoted(std::string_view value) {
   const bool plain = !value.empty() && std::ranges::all_of(value, [](char c) {
-    return c > ' ' && c != '"' && c != '=' && c != '\\' && static_cast<unsigned char>(c) != 0x7F;
+    return c > ' ' && c != '"' && c != '=' && c != '\\' && !is_control(c);
   });
-  if (plain) return std::string(value);
-  return nlohmann::json(valid_utf8(value)).dump();
+  return plain ? std::string(value) : in_quotes(value);
 }
 
 }  // namespace
@@ -51,7 +56,7 @@ void StreamLog::write(LogLevel level, std::string_view message,
     line = entry.dump();
   } else {
     line = cat(to_rfc3339(clock_.wall()), " ", name_of(level), " ", valid_utf8(message));
-    std::ranges::replace(line, '\n', ' ');
+    std::ranges::replace_if(line, is_control, ' ');
     for (const auto& [key, value] : fields) line += cat(" ", key, "=", plain_or_quoted(value));
   }
   const std::scoped_lock lock(mutex_);

@@ -30,14 +30,17 @@ int pidfd_send_signal(int fd, int number) {
 
 class PosixProcess final : public Process {
  public:
-  PosixProcess(pid_t pid, std::uint64_t start_time, Fd pidfd, bool child)
-      : pid_(pid), start_time_(start_time), pidfd_(std::move(pidfd)), child_(child) {}
+  PosixProcess(pid_t pid, std::uint64_t start_time, Fd pidfd, bool kill_when_dropped)
+      : pid_(pid),
+        start_time_(start_time),
+        pidfd_(std::move(pidfd)),
+        kill_when_dropped_(kill_when_dropped) {}
   PosixProcess(const PosixProcess&) = delete;
   PosixProcess& operator=(const PosixProcess&) = delete;
   PosixProcess(PosixProcess&&) = delete;
   PosixProcess& operator=(PosixProcess&&) = delete;
   ~PosixProcess() override {
-    if (!child_ || status_ || !pidfd_.valid()) return;
+    if (!kill_when_dropped_ || status_ || !pidfd_.valid()) return;
     (void)signal(SIGKILL);
     (void)reap();
   }
@@ -51,9 +54,7 @@ class PosixProcess final : public Process {
     const int ready = ::poll(&event, 1, static_cast<int>(timeout.count()));
     if (ready < 0 && errno != EINTR) return errno_error(cat("wait for process ", pid_), errno);
     if (ready <= 0) return std::optional<ExitStatus>();
-    if (child_) return reap();
-    status_ = ExitStatus{};
-    return status_;
+    return reap();
   }
 
   Result<void> signal(int number) override {
@@ -62,12 +63,14 @@ class PosixProcess final : public Process {
     return errno_error(cat("send signal ", number, " to process ", pid_), errno);
   }
 
-  void release() override { child_ = false; }
+  void release() override { kill_when_dropped_ = false; }
 
  private:
+  // Also a released or adopted process may be our child, and would stay a zombie.
   Result<std::optional<ExitStatus>> reap() {
     siginfo_t info{};
     while (::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &info, WEXITED) < 0) {
+      if (errno == ECHILD) return status_ = ExitStatus{};
       if (errno != EINTR) return errno_error(cat("reap process ", pid_), errno);
     }
     status_ = info.si_code == CLD_EXITED ? ExitStatus{.code = info.si_status, .signal = 0}
@@ -78,7 +81,7 @@ class PosixProcess final : public Process {
   pid_t pid_;
   std::uint64_t start_time_;
   Fd pidfd_;
-  bool child_;
+  bool kill_when_dropped_;
   std::optional<ExitStatus> status_{};
 };
 
@@ -113,6 +116,8 @@ void prepare(SpawnArguments& arguments, const SpawnSpec& spec, const std::array<
     ::posix_spawn_file_actions_adddup2(&arguments.actions, fds[static_cast<std::size_t>(target)],
                                        target);
   }
+  // Ours are close-on-exec, but libraries open some that are not.
+  ::posix_spawn_file_actions_addclosefrom_np(&arguments.actions, 3);
   if (!spec.directory.empty()) {
     ::posix_spawn_file_actions_addchdir_np(&arguments.actions, spec.directory.c_str());
   }
