@@ -1,4 +1,3 @@
-#include <csignal>
 #include <exception>
 #include <iostream>
 #include <string>
@@ -8,8 +7,6 @@
 #include "cmd/program.h"
 
 int main(int argc, char** argv) {
-  // A pipe that nobody reads is an error of the write that meets it, no more.
-  std::signal(SIGPIPE, SIG_IGN);
   std::string what;
   try {
     return fuse::cmd::run_program(std::vector<std::string>(argv, argv + argc));

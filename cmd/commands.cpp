@@ -65,10 +65,7 @@ std::optional<int> parse(CLI::App& app, const std::vector<std::string>& words, C
     app.parse(std::move(reversed));
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
-    const CLI::App* asked = &app;
-    while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().front();
-    context.out << asked->help(
-        asked->get_parent() == nullptr ? "fuse" : cat(asked->get_parent()->get_name(), " "));
+    context.out << app.help();  // of the command it was asked for
     return success;
   } catch (const CLI::CallForVersion& version_text) {
     context.out << version_text.what() << '\n';

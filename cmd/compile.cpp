@@ -57,13 +57,14 @@ int run_compile(Context& context, const CompileOptions& options) {
     print_error(context.err, input.error(), context.colour_err());
     return wrong_usage;
   }
-  const LoadedFusefile loaded = load_fusefile(*input, SourceReach::files, options.sources);
+  const LoadedFusefile loaded = load_fusefile(*input, options.sources);
   if (!loaded.ok()) {
     print_diagnostics(context, *input, loaded.diagnostics);
     return failed;
   }
   const TaskId task = task_id_of(options.task_id, *loaded.file, input->path);
-  context.out << (*printer)(compile(*loaded.file, task.id, loaded.sources));
+  context.out << (*printer)(
+      with_copied_files(compile(*loaded.file, task.id, loaded.sources), loaded.sources));
   return success;
 }
 

@@ -60,16 +60,21 @@ Result<FusefileText> read_fusefile(Context& context, const FusefileChoice& choic
   return input;
 }
 
-LoadedFusefile load_fusefile(const FusefileText& input, SourceReach reach,
-                             const SourceOptions& options) {
+LoadedFusefile load_fusefile(const FusefileText& input, const SourceOptions& options) {
   ParsedFusefile parsed = parse_fusefile(input.text);
   LoadedFusefile loaded{.file = std::move(parsed.file),
                         .diagnostics = std::move(parsed.diagnostics)};
   if (!loaded.file) return loaded;
   PosixSourceTree tree;
-  const auto load = reach == SourceReach::all ? load_sources : load_files;
-  loaded.sources = load(*loaded.file, input.path, tree, options, loaded.diagnostics);
+  loaded.sources = load_sources(*loaded.file, input.path, tree, options, loaded.diagnostics);
   return loaded;
+}
+
+CompiledFusefile with_copied_files(CompiledFusefile compiled, const LoadedSources& sources) {
+  for (const auto& [path, copied] : sources.copied) {
+    compiled.request.files[path] = base64_encode(copied.bytes);
+  }
+  return compiled;
 }
 
 void print_diagnostics(const Context& context, const FusefileText& input,

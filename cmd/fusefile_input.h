@@ -41,13 +41,11 @@ struct LoadedFusefile {
   [[nodiscard]] bool ok() const { return file.has_value() && diagnostics.ok(); }
 };
 
-enum class SourceReach {
-  files,  // the bodies of `files`
-  all,    // `copy` too
-};
+// With everything that the Fusefile names.
+LoadedFusefile load_fusefile(const FusefileText& input, const SourceOptions& options);
 
-LoadedFusefile load_fusefile(const FusefileText& input, SourceReach reach,
-                             const SourceOptions& options);
+// The compiled file as it is shown to people: with the files of `copy`.
+CompiledFusefile with_copied_files(CompiledFusefile compiled, const LoadedSources& sources);
 
 // The diagnostics on `err`, each with its line and a caret.
 void print_diagnostics(const Context& context, const FusefileText& input,

@@ -94,7 +94,7 @@ std::variant<Launch, ExitCode> prepare_launch(Context& context, const LaunchOpti
     print_error(context.err, input.error(), context.colour_err());
     return wrong_usage;
   }
-  LoadedFusefile loaded = load_fusefile(*input, SourceReach::all, options.sources);
+  LoadedFusefile loaded = load_fusefile(*input, options.sources);
   if (const auto code = refused(context, *input, loaded)) return *code;
 
   const TaskId task = task_id_of(options.task_id, *loaded.file, input->path);
@@ -139,7 +139,7 @@ std::string plan_text(const Launch& launch, const std::string& where) {
 }
 
 void print_dry_run(const Context& context, const Launch& launch) {
-  context.out << render(launch.compiled,
+  context.out << render(with_copied_files(launch.compiled, launch.sources),
                         context.json() ? CompileFormat::json : CompileFormat::text);
 }
 

@@ -1,3 +1,6 @@
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -93,6 +96,10 @@ int run_local_status(Context& context) {
 
 // The background process itself.
 int run_local_serve(Context& context, const std::string& state) {
+  // Whatever it makes is this user's alone; and in a list of processes it would
+  // be called "exe" otherwise.
+  ::umask(0077);
+  ::prctl(PR_SET_NAME, "fuse");
   const auto config = read_config([&](const std::string& name) -> std::optional<std::string> {
     return name == "FUSE_STATE" ? std::optional(state) : context.variables(name);
   });

@@ -41,7 +41,7 @@ int code_of_job(const Context& context, EnvironmentApi& api, const LogsOptions& 
   if (environment->job->state == JobState::exited) return exit_code_of(*environment->job);
   return context.fail_own(
       {ErrorCode::conflict,
-       environment->job->state == JobState::lost
+       environment->job->state == JobState::lost || is_terminal(environment->state)
            ? cat(options.id, " lost its job: its VM went away before it ended")
            : cat("the job of ", options.id, " has not ended, so it has no exit code"),
        {{"hint", cat("wait for it: fuse logs -f --exit-code ", options.id)}}});

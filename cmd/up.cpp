@@ -88,7 +88,8 @@ int verdict(const Context& context, EnvironmentApi& api, const Environment& envi
     Error error{ErrorCode::internal,
                 cat(environment.id, ": ",
                     job_failed ? end_text(*environment.job) : printable(environment.error))};
-    error.details["hint"] = cat("all of its output: fuse logs ", environment.id);
+    error.details["hint"] =
+        cat("what is known of it: fuse environment get --ended ", environment.id);
     return context.fail(error);
   }
   if (job_failed) print_tail(context, api, uid);

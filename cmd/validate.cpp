@@ -65,7 +65,7 @@ int run_validate(Context& context, const ValidateOptions& options) {
     print_error(context.err, input.error(), context.colour_err());
     return wrong_usage;
   }
-  LoadedFusefile loaded = load_fusefile(*input, SourceReach::all, options.sources);
+  LoadedFusefile loaded = load_fusefile(*input, options.sources);
   std::vector<std::string> required;
   if (loaded.file) required = compile(*loaded.file, "validate").required_secrets;
   if (options.check_secrets) {

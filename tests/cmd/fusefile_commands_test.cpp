@@ -1,0 +1,154 @@
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "tests/cmd/world.h"
+
+namespace fuse::cmd {
+
+namespace {
+
+constexpr const char* good =
+    "version: 1\nname: train\nimage: micro\nresources:\n  cpus: 2\n"
+    "env:\n  TOKEN: { secret: TOKEN }\nrun: echo hi\n";
+
+}  // namespace
+
+TEST_CASE("a Fusefile is found by any of its five names, in their order") {
+  World world;
+  CHECK(world.fuse({"validate"}) == wrong_usage);
+  CHECK(world.err.str() ==
+        cat("error: there is no Fusefile in ", world.folder.path().native(),
+            ": looked for Fusefile, Fusefile.yaml, Fusefile.yml, fusefile.yaml and fusefile.yml\n"
+            "  name one: -f FILE\n"));
+  for (const char* name :
+       {"fusefile.yml", "fusefile.yaml", "Fusefile.yml", "Fusefile.yaml", "Fusefile"}) {
+    world.folder.write(name, good);
+    World again;
+    std::filesystem::copy(world.folder.path(), again.folder.path(),
+                          std::filesystem::copy_options::overwrite_existing |
+                              std::filesystem::copy_options::recursive);
+    CHECK(again.fuse({"validate"}) == success);
+    CHECK(again.err.str() == cat(name, " is valid\n"));
+  }
+}
+
+TEST_CASE("a Fusefile is named by -f or by an argument, not by both") {
+  World world;
+  world.folder.write("jobs/a.yaml", good);
+  CHECK(world.fuse({"validate", "-f", "jobs/a.yaml"}) == success);
+  CHECK(world.fuse({"validate", "jobs/a.yaml"}) == success);
+  CHECK(world.fuse({"validate", "-f", "jobs/a.yaml", "jobs/a.yaml"}) == wrong_usage);
+  CHECK(world.fuse({"validate", "jobs"}) == wrong_usage);
+  CHECK(world.fuse({"validate", "jobs/b.yaml"}) == wrong_usage);
+  CHECK(world.err.str().find("jobs is a folder, not a Fusefile\n"
+                             "  name the file in it: -f jobs/Fusefile\n") != std::string::npos);
+  CHECK(world.err.str().find("jobs/b.yaml: No such file or directory") != std::string::npos);
+}
+
+TEST_CASE("validate prints every problem with its place on stdout and exits with 1") {
+  World world;
+  world.folder.write("Fusefile", "version: 2\nresources:\n  gpu: -1\n");
+  CHECK(world.fuse({"validate"}) == failed);
+  CHECK(world.out.str() ==
+        "Fusefile:1:10: version: must be 1\n"
+        "Fusefile:3:8: resources.gpu: must not be negative\n");
+  CHECK(world.err.str().empty());
+
+  World quiet;
+  quiet.folder.write("Fusefile", "version: 2\n");
+  CHECK(quiet.fuse({"validate", "--quiet"}) == failed);
+  CHECK(quiet.out.str().empty());
+  CHECK(quiet.err.str().empty());
+}
+
+TEST_CASE("validate on a terminal shows the line and points at the place") {
+  World world;
+  world.terminal.out = true;
+  world.variables["NO_COLOR"] = "1";
+  world.folder.write("Fusefile", "version: 2\n");
+  CHECK(world.fuse({"validate"}) == failed);
+  CHECK(world.out.str().find("version: 2\n") != std::string::npos);
+  CHECK(world.out.str().find("^") != std::string::npos);
+  CHECK(world.out.str().find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("validate as JSON has the wire's shape") {
+  World world;
+  world.folder.write("Fusefile", "version: 1\nsecrets: [B, A]\nnme: x\n");
+  CHECK(world.fuse({"validate", "-o", "json"}) == failed);
+  const auto bad = nlohmann::json::parse(world.out.str());
+  CHECK(bad["path"] == "Fusefile");
+  CHECK(bad["valid"] == false);
+  REQUIRE(bad["errors"].size() == 1);
+  CHECK(bad["errors"][0]["line"] == 3);
+  CHECK(bad["errors"][0]["column"] == 1);
+  CHECK(bad["errors"][0]["message"].get<std::string>().find("field nme not found") !=
+        std::string::npos);
+
+  World fine;
+  fine.folder.write("Fusefile", good);
+  CHECK(fine.fuse({"validate", "-o", "json"}) == success);
+  CHECK(nlohmann::json::parse(fine.out.str()) ==
+        nlohmann::json({{"path", "Fusefile"},
+                        {"valid", true},
+                        {"errors", nlohmann::json::array()},
+                        {"required_secrets", {"TOKEN"}}}));
+}
+
+TEST_CASE("validate checks secrets when it is asked to") {
+  World world;
+  world.folder.write("Fusefile", good);
+  CHECK(world.fuse({"validate", "--check-secrets"}) == failed);
+  CHECK(world.out.str() == "Fusefile: secrets: required secret \"TOKEN\" is not set\n");
+
+  World given;
+  given.folder.write("Fusefile", good);
+  given.folder.write("values", "# mine\nTOKEN=abc\n");
+  CHECK(given.fuse({"validate", "--check-secrets", "--secrets-file", "values"}) == success);
+  CHECK(given.fuse({"validate", "--check-secrets", "--secret", "TOKEN=x"}) == success);
+  given.variables["TOKEN"] = "from outside";
+  CHECK(given.fuse({"validate", "--check-secrets", "--secret", "TOKEN"}) == success);
+  CHECK(given.fuse({"validate", "--check-secrets", "--secrets-file", "none"}) == wrong_usage);
+}
+
+TEST_CASE("compile prints the request, with the files that are copied and without secrets") {
+  World world;
+  world.folder.write("Fusefile", cat(good, "copy:\n  - { from: a.txt, to: a.txt }\n"));
+  world.folder.write("a.txt", "hello");
+  CHECK(world.fuse({"compile", "-o", "json", "--task-id", "other"}) == success);
+  const auto json = nlohmann::json::parse(world.out.str());
+  CHECK(json["task_id"] == "other");
+  CHECK(json["spec"] == nlohmann::json({{"cpus", 2}, {"image", "micro"}}));
+  CHECK(json["files"] == nlohmann::json({{"/workspace/a.txt", base64_encode("hello")}}));
+  CHECK(json["secrets"] == nlohmann::json::object());
+  CHECK(json["required_secrets"] == nlohmann::json({"TOKEN"}));
+  CHECK_FALSE(json.contains("phases"));
+
+  World part;
+  part.folder.write("Fusefile", good);
+  CHECK(part.fuse({"compile", "--only", "secrets"}) == success);
+  CHECK(part.out.str() == "TOKEN\n");
+}
+
+TEST_CASE("compile refuses forms that are none, and two at once") {
+  World world;
+  world.folder.write("Fusefile", good);
+  CHECK(world.fuse({"compile", "--format", "xml"}) == wrong_usage);
+  CHECK(world.fuse({"compile", "--only", "all"}) == wrong_usage);
+  CHECK(world.fuse({"compile", "--only", "spec", "--format", "json"}) == wrong_usage);
+  CHECK(world.out.str().empty());
+  CHECK(world.err.str().find("invalid --format \"xml\"") != std::string::npos);
+  CHECK(world.err.str().find("invalid --only \"all\"") != std::string::npos);
+  CHECK(world.err.str().find("--only and --format are mutually exclusive") != std::string::npos);
+}
+
+TEST_CASE("compile reports problems on stderr with a caret, and prints nothing") {
+  World world;
+  world.folder.write("Fusefile", "version: 2\n");
+  CHECK(world.fuse({"compile"}) == failed);
+  CHECK(world.out.str().empty());
+  CHECK(world.err.str().find("Fusefile:1:10: ") == 0);
+  CHECK(world.err.str().find('^') != std::string::npos);
+}
+
+}  // namespace fuse::cmd

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/posix_host.h"
+#include "cmd/commands.h"
+#include "tests/catch.h"
+#include "tests/cmd/fake_environments.h"
+
+namespace fuse::cmd {
+
+// A folder that goes with its test.
+class TestFolder {
+ public:
+  TestFolder() : path_(fs::temp_directory_path() / ("fuse-test-" + random_hex(6))) {
+    fs::create_directories(path_);
+  }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  ~TestFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+  void write(const fs::path& name, const std::string& text) const {
+    fs::create_directories((path_ / name).parent_path());
+    std::ofstream(path_ / name, std::ios::binary) << text;
+  }
+
+ private:
+  fs::path path_;
+};
+
+struct FakeTerminal final : Terminal {
+  bool in = false;
+  bool out = false;
+  bool err = false;
+  WindowSize window{.rows = 24, .cols = 80};
+  int input = -1;
+  int raw_modes = 0;
+  int raw_now = 0;
+
+  struct Raw final : RawMode {
+    explicit Raw(int& now) : now_(now) { ++now_; }
+    Raw(const Raw&) = delete;
+    Raw& operator=(const Raw&) = delete;
+    ~Raw() override { --now_; }
+    int& now_;
+  };
+
+  [[nodiscard]] bool in_is_terminal() const override { return in; }
+  [[nodiscard]] bool out_is_terminal() const override { return out; }
+  [[nodiscard]] bool err_is_terminal() const override { return err; }
+  [[nodiscard]] WindowSize size() const override { return window; }
+  [[nodiscard]] int input_fd() const override { return input; }
+  Result<std::unique_ptr<RawMode>> raw_mode() override {
+    ++raw_modes;
+    return std::unique_ptr<RawMode>(std::make_unique<Raw>(raw_now));
+  }
+};
+
+// Everything that a command sees, under a test's control.
+struct World {
+  TestFolder folder{};
+  std::istringstream in{};
+  std::ostringstream out{};
+  std::ostringstream err{};
+  PosixHost host{};
+  SystemClock clock{};
+  FakeTerminal terminal{};
+  FakeEnvironments environments{};
+  std::map<std::string, std::string> variables{{"TERM", "xterm"}};
+  std::optional<Error> connect_error{};
+  // Sends a signal to whoever watches for it.
+  std::function<void(int number)> raise = [](int /*number*/) {};
+
+  // Runs the command line and returns its exit code.
+  int fuse(const std::vector<std::string>& arguments) {
+    Context context{
+        .in = in, .out = out, .err = err, .host = host, .clock = clock, .terminal = terminal};
+    context.variables = [this](const std::string& name) -> std::optional<std::string> {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    };
+    context.connect = [this](Context&) -> Result<std::unique_ptr<EnvironmentApi>> {
+      if (connect_error) return *connect_error;
+      return std::unique_ptr<EnvironmentApi>(std::make_unique<Borrowed>(environments));
+    };
+    context.watch_signals = [this](const std::vector<int>& numbers, SignalHandler handler) {
+      raise = [numbers, handler](int number) {
+        if (std::ranges::find(numbers, number) != numbers.end()) handler(number);
+      };
+      return std::make_unique<SignalWatch>();
+    };
+    context.directory = folder.path();
+    return run(arguments, context);
+  }
+
+ private:
+  // The test's environments, as something that a command owns.
+  struct Borrowed final : EnvironmentApi {
+    explicit Borrowed(EnvironmentApi& lender) : api(lender) {}
+    Result<Environment> create(const CreateEnvironmentRequest& request,
+                               const CreateOptions& options) override {
+      return api.create(request, options);
+    }
+    Result<EnvironmentPage> list(const EnvironmentFilter& filter) override {
+      return api.list(filter);
+    }
+    Result<Environment> get(const std::string& id, bool include_ended) override {
+      return api.get(id, include_ended);
+    }
+    Result<void> destroy(const std::string& id) override { return api.destroy(id); }
+    Result<ExecResult> exec(const std::string& id, const ExecRequest& request) override {
+      return api.exec(id, request);
+    }
+    Result<std::unique_ptr<AttachSession>> attach(const std::string& id,
+                                                  const AttachRequest& request) override {
+      return api.attach(id, request);
+    }
+    Result<void> stop_job(const std::string& id) override { return api.stop_job(id); }
+    Result<void> events(const std::string& id, const EventQuery& query, const EventSink& sink,
+                        std::stop_token stop) override {
+      return api.events(id, query, sink, std::move(stop));
+    }
+    Result<LogRange> logs(const std::string& id, const LogQuery& query, const ByteSink& sink,
+                          std::stop_token stop) override {
+      return api.logs(id, query, sink, std::move(stop));
+    }
+    EnvironmentApi& api;
+  };
+};
+
+}  // namespace fuse::cmd
