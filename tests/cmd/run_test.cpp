@@ -56,8 +56,8 @@ TEST_CASE("run hands on the job's output byte for byte and exits with its code")
              "when it ends\n"));
   CHECK(says(world.err, "  create vm      start the vm on host local"));
   CHECK(says(world.err, "2.9 s\n"));
-  CHECK(
-      says(world.err, "fuse-train: exit 3 after 12 s\n  its output again: fuse logs fuse-train\n"));
+  CHECK(says(world.err,
+             "fuse-train: exit 3 after 12.0 s\n  its output again: fuse logs fuse-train\n"));
 }
 
 TEST_CASE("run says nothing but the job's output with --quiet") {
@@ -91,7 +91,7 @@ TEST_CASE("each end of a job has its exit code") {
            {ended_job(0), 0, "exit 0"},
            {ended_job(255), 255, "exit 255"},
            {ended_job(137, "oom"), 137, "ran out of memory: exit 137"},
-           {ended_job(143, "timeout"), 124, "reached its time limit after 12 s"},
+           {ended_job(143, "timeout"), 124, "reached its time limit after 12.0 s"},
            {ended_job(143, "stopped"), 143, "was stopped: exit 143"},
            {build, 2, "build step 1 of 1 (pip install x) failed: exit 2"},
            {lost, 125, "lost: its VM went away before it ended"}}) {
@@ -212,7 +212,7 @@ TEST_CASE("up with a build that fails is 1 and shows the last of its output") {
   job.steps = 1;
   world.environments.story = {state_event(EnvironmentState::running), job_event(job)};
   CHECK(world.fuse({"up"}) == failed);
-  CHECK(says(world.out, "its job ended: build step 1 of 1 failed: exit 3 after 12 s"));
+  CHECK(says(world.out, "its job ended: build step 1 of 1 failed: exit 3 after 12.0 s"));
   REQUIRE(world.environments.logs_asked.size() == 1);
   CHECK(world.environments.logs_asked[0].tail == 20);
 }
