@@ -12,6 +12,7 @@ finds them.
 Run one by hand:  python3 tests/e2e/run_test.py RunTest.test_train
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -22,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
 
 import leaks
@@ -87,9 +89,10 @@ class World:
         # A short name: sockets lie below it.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="fz-", dir="/tmp"))
         leaks.check_the_checker(self.root)
-        shutil.rmtree(self.root / "planted-images")
+        for planted in ("planted-images", "state", "tmp"):
+            shutil.rmtree(self.root / planted)
         for name in ("home", "config", "state", "tmp", "work"):
-            (self.root / name).mkdir(mode=0o700, exist_ok=True)
+            (self.root / name).mkdir(mode=0o700)
         self.environment = {
             "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
             "HOME": str(self.root / "home"),
@@ -192,6 +195,20 @@ class E2eTest(unittest.TestCase):
     longMessage = True
     maxDiff = 4000
 
+    def __init__(self, method="runTest"):
+        super().__init__(method)
+        self.failed = False
+        body = getattr(self, method)
+
+        @functools.wraps(body)
+        def watched(case):
+            try:
+                body()
+            except BaseException:
+                case.failed = True
+                raise
+        setattr(self, method, types.MethodType(watched, self))
+
     def setUp(self):
         seconds = getattr(getattr(self, self._testMethodName), "limit", 300)
         signal.signal(signal.SIGALRM, self._time_is_up)
@@ -205,18 +222,18 @@ class E2eTest(unittest.TestCase):
 
     def _clean_up(self):
         signal.alarm(120)
-        failed = not self._outcome.success
         try:
-            if failed:
+            if self.failed:
+                print(f"the test's folder: {self.world.root}", file=sys.stderr)
                 for text in self.world.diagnosis():
                     print(text, file=sys.stderr)
             elif self.world.state.exists():
                 self.world.fuse("local", "down")
-            left = {} if failed else leaks.leaks(self.world.root, IMAGES)
+            left = {} if self.failed else leaks.leaks(self.world.root, IMAGES)
         finally:
             signal.alarm(0)
             leaks.kill_all(self.world.root)
-            if not (failed and os.environ.get("FUSE_TEST_KEEP")):
+            if not (self.failed and os.environ.get("FUSE_TEST_KEEP")):
                 shutil.rmtree(self.world.root, ignore_errors=True)
         self.assertEqual(left, {}, "the test left something behind")
 

@@ -24,9 +24,9 @@ class StaticTest(E2eTest):
             jail.mkdir()
             shutil.copy(FUSE, jail / "fuse")
             (jail / "Fusefile").write_text("version: 1\nname: x\nimage: base\nrun: [echo, hi]\n")
-        enter = ["chroot", str(jail)]
+        enter = [shutil.which("chroot", path="/usr/sbin:/sbin:/usr/bin:/bin"), str(jail)]
         if os.geteuid() != 0:
-            enter = ["unshare", "--user", "--map-root-user", *enter]
+            enter = [shutil.which("unshare"), "--user", "--map-root-user", *enter]
         return subprocess.run([*enter, "/fuse", *words], env={}, capture_output=True, text=True,
                               timeout=60, check=False)
 
