@@ -117,7 +117,7 @@ class RunTest(E2eTest):
         done = self.expect(self.world.fuse("run", path))
         self.assertTrue(done.text.endswith("one\ntwo\n"), str(done))
         more = "build:\n  - 'for n in $(seq 1 50); do echo line $n; done; exit 3'\n"
-        path = self.world.fusefile("unbuilt", "echo never", more=more)
+        path = self.world.fusefile("unbuilt", "echo ne''ver", more=more)
         done = self.world.fuse("up", path)
         self.expect(done, 1)
         self.expect_says(done, "line 50")
