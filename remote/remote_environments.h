@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
 #include "base/clock.h"
 #include "net/http_client.h"
 #include "orchestrator/api/environment_api.h"
+#include "remote/retry.h"
 
 namespace fuse {
 
@@ -48,6 +50,16 @@ class RemoteEnvironments final : public EnvironmentApi {
   Result<HttpReply> send(const HttpCall& call);
   // The same for calls that may be made twice: once more after a revival.
   Result<HttpReply> send_again(const HttpCall& call);
+
+  enum class Next { again, give_up };
+  // Waits and revives before a stream that broke is taken up again; give_up when
+  // it was told to stop.  The error when there is no point in going on.
+  Result<Next> prepare_again(Retry& retry, const std::optional<Error>& refusal,
+                             const std::stop_token& stop);
+  // What a log has beyond what was read: more may come; the rest that is there,
+  // since its job has ended; nothing.
+  enum class LogRest { more, last, none };
+  LogRest rest_of_log(const std::string& id);
 
   std::unique_ptr<HttpClient> http_;
   Clock& clock_;

@@ -22,6 +22,13 @@ bool may_pass(const Error& error) {
   return error.code == ErrorCode::unreachable || error.code == ErrorCode::unavailable;
 }
 
+// The error that an attempt at a stream came to; nothing when it was accepted.
+std::optional<Error> refusal_of(const Result<HttpStreamReply>& reply) {
+  if (!reply) return reply.error();
+  if (reply->head.status >= 200 && reply->head.status < 300) return std::nullopt;
+  return parse_error(reply->head.status, reply->head.body);
+}
+
 // An event stream put together from several connections.
 class EventReader {
  public:
@@ -71,6 +78,20 @@ class EventReader {
 
 }  // namespace
 
+Result<RemoteEnvironments::Next> RemoteEnvironments::prepare_again(
+    Retry& retry, const std::optional<Error>& refusal, const std::stop_token& stop) {
+  if (refusal && !may_pass(*refusal)) return *refusal;
+  if (!retry.wait(stop)) {
+    if (stop.stop_requested()) return Next::give_up;
+    return refusal.value_or(
+        Error{ErrorCode::unreachable, cat(http_->place(), " does not answer any more")});
+  }
+  if (refusal && options_.revive) {
+    if (const auto revived = options_.revive(); !revived) return revived.error();
+  }
+  return Next::again;
+}
+
 Result<void> RemoteEnvironments::events(const std::string& id, const EventQuery& query,
                                         const EventSink& sink, std::stop_token stop) {
   EventReader reader(sink, query.last_event_id);
@@ -88,25 +109,12 @@ Result<void> RemoteEnvironments::events(const std::string& id, const EventQuery&
     });
     if (reader.problem()) return *reader.problem();
     if (reader.ended() || stop.stop_requested()) return {};
-    std::optional<Error> refusal;
-    if (!reply) {
-      refusal = reply.error();
-    } else if (reply->head.status >= 300) {
-      refusal = parse_error(reply->head.status, reply->head.body);
-    }
-    if (refusal) {
-      // Gone while we were away: there is nothing more to be told.
-      if (refusal->code == ErrorCode::not_found && reader.began()) return {};
-      if (!may_pass(*refusal)) return *refusal;
-    }
-    if (!retry.wait(stop)) {
-      if (stop.stop_requested()) return {};
-      return refusal.value_or(
-          Error{ErrorCode::unreachable, cat("lost the events of ", id, " at ", http_->place())});
-    }
-    if (refusal && options_.revive) {
-      if (const auto revived = options_.revive(); !revived) return revived.error();
-    }
+    const auto refusal = refusal_of(reply);
+    // Gone while we were away: there is nothing more to be told.
+    if (refusal && refusal->code == ErrorCode::not_found && reader.began()) return {};
+    const auto next = prepare_again(retry, refusal, stop);
+    if (!next) return next.error();
+    if (*next == Next::give_up) return {};
   }
 }
 
@@ -118,93 +126,92 @@ constexpr std::string_view log_offset_header = "X-Fuse-Log-Offset";
 // A job may be silent for hours; a connection that is silent is asked anew.
 constexpr std::chrono::milliseconds silent_log = std::chrono::seconds(60);
 
-bool is_success(int status) {
-  return status >= 200 && status < 300;
-}
+// A log put together from several connections.
+class LogReader {
+ public:
+  LogReader(const std::string& id, const LogQuery& query, const ByteSink& sink)
+      : id_(id), query_(query), sink_(sink) {}
 
-std::string logs_target(const std::string& id, const LogQuery& query,
-                        const std::optional<LogRange>& read) {
-  Query parameters;
-  if (read) {
-    parameters.add("offset", cat(read->end));
-  } else if (query.tail) {
-    parameters.add("tail", cat(*query.tail));
-  } else {
-    parameters.add("offset", cat(query.offset));
+  [[nodiscard]] std::string target() const {
+    Query parameters;
+    if (range_) {
+      parameters.add("offset", cat(range_->end));
+    } else if (query_.tail) {
+      parameters.add("tail", cat(*query_.tail));
+    } else {
+      parameters.add("offset", cat(query_.offset));
+    }
+    if (query_.follow) parameters.add("follow", "1");
+    return cat("/v1/environments/", percent_encode(id_), "/logs?", parameters.encode());
   }
-  if (query.follow) parameters.add("follow", "1");
-  return cat("/v1/environments/", percent_encode(id), "/logs?", parameters.encode());
-}
-
-// What has been read once `received` more bytes came in an answer with this head.
-LogRange advanced(const std::optional<LogRange>& read, const LogQuery& query, const HttpReply& head,
-                  std::uint64_t received) {
-  if (read) return {read->begin, read->end + received};
-  std::uint64_t begin = query.tail ? 0 : query.offset;
-  if (const auto header = head.headers.get(log_offset_header)) {
-    const auto offset = parse_int(*header);
-    if (offset && *offset >= 0) begin = static_cast<std::uint64_t>(*offset);
+  bool take(std::string_view bytes) {
+    received_ += bytes.size();
+    refused_ = !sink_(bytes);
+    return !refused_;
   }
-  return {begin, begin + received};
-}
+  // Enters what came with an answer that has this head; how much it was.
+  std::uint64_t settle(const HttpReply& head) {
+    if (!range_) {
+      std::uint64_t begin = query_.tail ? 0 : query_.offset;
+      const auto told = parse_int(head.headers.get(log_offset_header).value_or(""));
+      if (told && *told >= 0) begin = static_cast<std::uint64_t>(*told);
+      range_ = LogRange{begin, begin};
+    }
+    range_->end += received_;
+    return std::exchange(received_, 0);
+  }
+  [[nodiscard]] bool refused() const { return refused_; }
+  [[nodiscard]] LogRange range() const { return range_.value_or(LogRange{}); }
 
-// Whether a job that is in this state has no output beyond `end`.
-bool is_all(const Environment& environment, std::uint64_t end) {
-  if (!environment.job) return true;
-  if (is_terminal(environment.state)) return true;
-  const JobState state = environment.job->state;
-  if (state == JobState::pending || state == JobState::running) return false;
-  return environment.job->log_bytes <= end;
-}
+ private:
+  const std::string& id_;
+  const LogQuery& query_;
+  const ByteSink& sink_;
+  std::optional<LogRange> range_{};
+  std::uint64_t received_ = 0;
+  bool refused_ = false;
+};
 
-std::optional<Error> refusal_of(const Result<HttpStreamReply>& reply) {
-  if (!reply) return reply.error();
-  if (is_success(reply->head.status)) return std::nullopt;
-  return parse_error(reply->head.status, reply->head.body);
+bool has_ended(const JobStatus& job) {
+  return job.state == JobState::exited || job.state == JobState::lost;
 }
 
 }  // namespace
 
+RemoteEnvironments::LogRest RemoteEnvironments::rest_of_log(const std::string& id) {
+  const auto environment = get(id, true);
+  if (!environment) return may_pass(environment.error()) ? LogRest::more : LogRest::none;
+  if (!environment->job) return LogRest::none;
+  const bool ended = is_terminal(environment->state) || has_ended(*environment->job);
+  return ended ? LogRest::last : LogRest::more;
+}
+
 Result<LogRange> RemoteEnvironments::logs(const std::string& id, const LogQuery& query,
                                           const ByteSink& sink, std::stop_token stop) {
   Retry retry(clock_, options_.patience);
-  std::optional<LogRange> read;
-  bool ended = false;  // the job had ended before this connection was made
+  LogReader reader(id, query, sink);
+  LogRest rest = LogRest::more;
   for (;;) {
-    std::uint64_t received = 0;
-    bool refused = false;
-    const HttpCall call{.method = "GET",
-                        .target = logs_target(id, query, read),
-                        .idle_timeout = silent_log,
-                        .stop = stop};
-    const auto reply = http_->stream(call, [&](std::string_view bytes) {
-      received += bytes.size();
-      refused = !sink(bytes);
-      return !refused;
-    });
+    const HttpCall call{
+        .method = "GET", .target = reader.target(), .idle_timeout = silent_log, .stop = stop};
+    const auto reply =
+        http_->stream(call, [&reader](std::string_view bytes) { return reader.take(bytes); });
     const auto refusal = refusal_of(reply);
     if (!refusal) {
       retry.succeeded();
-      read = advanced(read, query, reply->head, received);
-      if (refused || stop.stop_requested()) return *read;
+      const std::uint64_t received = reader.settle(reply->head);
+      if (reader.refused() || stop.stop_requested()) return reader.range();
       if (reply->end == HttpStreamReply::End::finished) {
-        if (!query.follow || (ended && received == 0)) return *read;
-        // A server that goes down ends its streams too: ask whether this was all.
-        const auto environment = get(id, true);
-        if (environment && is_all(*environment, read->end)) return *read;
-        if (!environment && !may_pass(environment.error())) return *read;
-        ended = environment && environment->job && environment->job->state != JobState::running;
+        if (!query.follow || (rest == LogRest::last && received == 0)) return reader.range();
+        // A server that goes down ends its streams too: ask whether this was all,
+        // and once the job has ended, read until nothing more comes.
+        rest = rest_of_log(id);
+        if (rest == LogRest::none) return reader.range();
       }
-    } else if (!may_pass(*refusal)) {
-      return *refusal;
     }
-    if (!retry.wait(stop)) {
-      if (stop.stop_requested()) return read.value_or(LogRange{});
-      return *refusal;
-    }
-    if (refusal && options_.revive) {
-      if (const auto revived = options_.revive(); !revived) return revived.error();
-    }
+    const auto next = prepare_again(retry, refusal, stop);
+    if (!next) return next.error();
+    if (*next == Next::give_up) return reader.range();
   }
 }
 

@@ -149,7 +149,8 @@ TEST_CASE("a log that is followed goes on at the next byte, until the job has en
         std::vector<std::string>{"GET /v1/environments/fuse-a/logs?offset=2&follow=1",
                                  "GET /v1/environments/fuse-a?include=ended",
                                  "GET /v1/environments/fuse-a/logs?offset=7&follow=1",
-                                 "GET /v1/environments/fuse-a?include=ended"});
+                                 "GET /v1/environments/fuse-a?include=ended",
+                                 "GET /v1/environments/fuse-a/logs?offset=14&follow=1"});
 }
 
 TEST_CASE("the last lines of a log say where they begin") {
