@@ -111,11 +111,14 @@ Result<void> LocalClient::look_after(Start& start) {
 
 void LocalClient::announce(Start& start, const DaemonInfo& info) {
   if (start.process == nullptr) return;
-  if (start.process->pid() == info.pid) {
-    say_(cat("started fuse's background process (pid ", info.pid,
-             "); stop it with: fuse local down"));
+  if (start.process->pid() != info.pid) {
+    // Another one was first.  Ours must not come late to the lock and take it once
+    // that one has been stopped.
+    start.process.reset();
+    return;
   }
-  // Ours, or one that found another running and is about to end by itself.
+  say_(
+      cat("started fuse's background process (pid ", info.pid, "); stop it with: fuse local down"));
   start.process->release();
 }
 

@@ -44,8 +44,8 @@ Settling settling_of(const EnvironmentRow& row) {
   if (!row.has_job) return Settling::done;
   if (!row.environment.job) return Settling::waits;
   if (is_over(*row.environment.job)) return Settling::done;
-  const bool runs = row.environment.job->state == JobState::running &&
-                    row.environment.job->phase != JobPhase::build;
+  const bool built = row.environment.job->phase != JobPhase::build || row.step_names.empty();
+  const bool runs = row.environment.job->state == JobState::running && built;
   return runs ? Settling::watches : Settling::waits;
 }
 

@@ -109,8 +109,9 @@ Result<void> EnvironmentService::destroy(const std::string& id) {
     auto row = tx.environments.by_uid(uid);
     if (!row) return row.error();
     if (!*row || (*row)->ended) return no_such_vm(id);
-    if ((*row)->environment.state == EnvironmentState::destroying) return **row;
-    auto begun = begin_destroy(tx, **row, EnvironmentState::destroyed, clock_.wall());
+    const bool under_way = (*row)->environment.state == EnvironmentState::destroying;
+    auto begun = under_way ? hasten_destroy(tx, uid, clock_.wall())
+                           : begin_destroy(tx, **row, EnvironmentState::destroyed, clock_.wall());
     if (!begun) return begun.error();
     return **row;
   });

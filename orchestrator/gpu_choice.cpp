@@ -159,6 +159,9 @@ Choice choose_devices(const ResourceSpec& spec, const HostInfo& host) {
 }
 
 Choice choose_by_count(const ResourceSpec& spec, const HostInfo& host) {
+  if (host.capacity.gpus == 0) {
+    return GateRefusal{"gpus", "has no gpus", "0", std::to_string(spec.gpus)};
+  }
   if (!spec.gpu_kind.empty() && !equal_ignoring_case(spec.gpu_kind, host.capacity.gpu_kind)) {
     return GateRefusal{
         "gpu_kind",

@@ -59,7 +59,7 @@ struct Orchestrator::Parts {
         activity(clock),
         service(*store, hosts, activity, clock, service_options(config)),
         worker(*store, hosts, clock, log, worker_options()),
-        reconciler(*store, hosts, activity, clock, log, {.retention = config.retention}) {}
+        reconciler({*store, hosts, activity, clock, log}, {.retention = config.retention}) {}
 
   OrchestratorConfig config;
   Clock& clock;

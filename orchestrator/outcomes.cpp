@@ -235,4 +235,13 @@ Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState fi
   return tx.events.append(row.environment, state_event(row));
 }
 
+Result<void> hasten_destroy(StoreTx& tx, const std::string& uid, WallTime now) {
+  auto operation = tx.operations.of_environment(uid);
+  if (!operation) return operation.error();
+  if (!*operation || (*operation)->next_try <= now) return {};
+  (*operation)->next_try = now;
+  tx.touched.insert(uid);
+  return tx.operations.update(**operation);
+}
+
 }  // namespace fuse

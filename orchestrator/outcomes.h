@@ -31,6 +31,9 @@ Result<Onward> apply_outcome(StoreTx& tx, OperationRow& operation, EnvironmentRo
 Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState final_state,
                            WallTime now);
 
+// Makes a destroy that waits for its next try due.
+Result<void> hasten_destroy(StoreTx& tx, const std::string& uid, WallTime now);
+
 // A "state" event of the row as it is.
 EnvironmentEvent state_event(const EnvironmentRow& row);
 

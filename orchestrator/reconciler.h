@@ -21,18 +21,25 @@ struct ReconcilerOptions {
   std::chrono::seconds runtime_grace{60};     // past max_runtime, for the job's own limit
 };
 
+struct ReconcilerParts {
+  Store& store;
+  const HostDirectory& hosts;
+  Activity& activity;
+  Clock& clock;
+  Log& log;
+};
+
 // Compares what the database says with what the hosts' agents say, and acts on
 // differences that last.  Nothing is decided on a list alone that was made
 // before the database was read.  For one thread.
 class Reconciler {
  public:
-  Reconciler(Store& store, const HostDirectory& hosts, Activity& activity, Clock& clock, Log& log,
-             ReconcilerOptions options)
-      : store_(store),
-        hosts_(hosts),
-        activity_(activity),
-        clock_(clock),
-        log_(log),
+  Reconciler(const ReconcilerParts& parts, ReconcilerOptions options)
+      : store_(parts.store),
+        hosts_(parts.hosts),
+        activity_(parts.activity),
+        clock_(parts.clock),
+        log_(parts.log),
         options_(options) {}
 
   // One look at every host; what goes wrong with one is logged and does not keep

@@ -197,8 +197,9 @@ std::string fleet_message(const ResourceSpec& spec, const Fleet& fleet) {
   }
   if (!spec.labels.empty() && schedulable_hosts > 0 &&
       !any([&](const HostInfo& host) { return !has_labels(spec, host); })) {
+    const std::string gpus = spec.gpus > 0 ? cat(" (for ", gpu_words(spec), ')') : std::string();
     return cat("no host matches the requested placement labels: ", label_words(spec),
-               " matched none of ", schedulable_hosts, " schedulable hosts");
+               " matched none of ", schedulable_hosts, " schedulable hosts", gpus);
   }
   const std::string gpus = spec.gpus > 0 ? cat(" + ", gpu_words(spec)) : std::string();
   return cat(no_capacity, ": need ", size_words(spec), gpus, ", no eligible host fits");

@@ -32,6 +32,19 @@ std::optional<Worker::Held> Worker::take_due() {
   });
 }
 
+// Ours already: something else is wanted of it by now, so it need not wait.
+std::optional<Worker::Held> Worker::take_at_once(const std::string& id) {
+  return holding_.with([&](Holding& holding) -> std::optional<Held> {
+    auto& waiting = holding.waiting;
+    const auto found = std::find_if(waiting.begin(), waiting.end(),
+                                    [&](const Held& h) { return h.operation.id == id; });
+    if (found == waiting.end()) return std::nullopt;
+    Held taken = std::move(*found);
+    waiting.erase(found);
+    return taken;
+  });
+}
+
 void Worker::put_back(Held held, std::chrono::milliseconds delay) {
   held.due = clock_.steady() + delay;
   holding_.with([&](Holding& holding) { holding.waiting.push_back(std::move(held)); });
@@ -50,7 +63,7 @@ Result<std::optional<Worker::Held>> Worker::claim() {
   if (!*claimed) return std::optional<Held>();
   const bool fresh =
       holding_.with([&](Holding& holding) { return holding.busy.insert((*claimed)->id).second; });
-  if (!fresh) return std::optional<Held>();
+  if (!fresh) return take_at_once((*claimed)->id);
   return std::optional<Held>(Held{.operation = **claimed, .resumed = true});
 }
 

@@ -68,6 +68,7 @@ class Worker {
   };
 
   std::optional<Held> take_due();
+  std::optional<Held> take_at_once(const std::string& id);
   Result<std::optional<Held>> claim();
   [[nodiscard]] std::chrono::milliseconds until_due() const;
   Result<std::optional<Loaded>> load(Held& held);

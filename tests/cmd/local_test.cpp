@@ -216,8 +216,8 @@ TEST_CASE("without anything alive it ends by itself") {
   LocalWorld world;
   world.environment.emplace_back("FUSE_TEST_IDLE_MS=200");
   const DaemonInfo info = world.start();
-  while (world.runs()) std::this_thread::yield();
-  CHECK_FALSE(is_alive(info.pid));
+  while (is_alive(info.pid)) std::this_thread::yield();
+  CHECK_FALSE(world.runs());
   const auto log = world.host.read_file(world.paths.log());
   REQUIRE(log);
   CHECK(log->find("nothing is alive") != std::string::npos);
