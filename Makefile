@@ -4,7 +4,7 @@
 #   make run      build, bake the base image once, train the example in a VM
 #   make test     everything, with the end-to-end tests on build/fuse
 #   make unit     the unit tests alone
-#   make lint     layers, format, shellcheck, clang-tidy (ALL=1: on every file)
+#   make lint     layers, format, shellcheck, clang-tidy (ALL=1: on every file; TIDY=no: without it)
 #   make asan     unit tests under AddressSanitizer and UBSan; tsan: ThreadSanitizer
 #   make fuzz     each fuzz target for FUZZ_SECONDS
 #   make bench    the benchmarks; they report and never fail
@@ -12,6 +12,7 @@
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
+TIDY ?= yes
 EXAMPLE ?= examples/train/Fusefile
 
 .PHONY: build run test unit lint format asan tsan fuzz bench install clean
@@ -40,7 +41,7 @@ unit:
 
 lint:
 	scripts/setup build check
-	tests/lint/run $(if $(ALL),--all)
+	TIDY=$(TIDY) tests/lint/run $(if $(ALL),--all)
 
 format:
 	scripts/setup check

@@ -114,10 +114,13 @@ Result<void> VmKeeper::recover_running(VmRecord record) {
     return recover_ended(std::move(record));
   }
   auto qmp = QmpClient::connect(paths_.vm(record.uid), {});
-  if (!qmp && !(*qemu)->running()) return recover_running(std::move(record));
-  if (!qmp) return in_context(cat("process ", record.process.pid, " runs"), qmp.error());
-  const auto uuid = query_uuid(*qmp);
-  if (!uuid) return uuid.error();
+  const auto uuid = qmp ? query_uuid(*qmp) : Result<std::string>(qmp.error());
+  if (!uuid) {
+    // A QEMU that is about to end closes its sockets a moment before it is gone.
+    const auto ended = (*qemu)->wait(std::chrono::seconds(3));
+    if (ended && *ended) return recover_running(std::move(record));
+    return in_context(cat("process ", record.process.pid, " runs"), uuid.error());
+  }
   if (*uuid != ulid_to_uuid(record.uid)) {
     return Error{ErrorCode::internal,
                  cat("process ", record.process.pid, " runs, but its monitor is that of ", *uuid)};

@@ -1,5 +1,6 @@
 #include "hostmode/agent.h"
 
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -31,11 +32,12 @@ JobSpec job_of(const std::string& script) {
   return job;
 }
 
-// Whether it is among what is found, beside the descriptors of the planting itself.
+// Whether one that begins so is among what is found, beside the descriptors of the
+// planting itself.
 bool finds(const LeakCheck& check, const std::string& leak) {
   return eventually([&] {
-    const Leaks found = check.leaks();
-    return std::ranges::find(found, leak) != found.end();
+    return std::ranges::any_of(check.leaks(),
+                               [&](const std::string& found) { return found.starts_with(leak); });
   });
 }
 
@@ -76,14 +78,10 @@ TEST_CASE("the leak checker finds a planted leak of each kind") {
     CHECK(check.leaks().size() == 1);
   }
   SECTION("a socket") {
-    const auto qemu = fake.create();
-    auto socket = QmpClient::connect(fake.paths().vm(qemu.uid), {});
-    REQUIRE(socket);
-    REQUIRE(fake.agent().destroy_vm(qemu.vm_id));
-    fake.drop_agent();
-    const Leaks found = leaks_that_stay(check);
-    REQUIRE(found.size() == 1);
-    CHECK(found[0].starts_with("descriptor socket:["));
+    const Fd planted(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(planted.valid());
+    CHECK(finds(check, "descriptor socket:["));
+    CHECK(check.leaks().size() == 1);
   }
 }
 
@@ -306,7 +304,9 @@ TEST_CASE("a VM that is destroyed while its job runs gives up its log first") {
 
   REQUIRE(fake.agent().destroy_vm(vm.vm_id));
 
-  CHECK(follower.get() == "up\nlast words\n");
+  const std::string followed = follower.get();
+  CHECK(followed.starts_with("up\n"));
+  CHECK(followed.ends_with("last words\n"));  // the shell may tell of its child before
   const auto job = fake.agent().job(vm.uid);
   REQUIRE(job);
   CHECK(job->state == JobState::exited);

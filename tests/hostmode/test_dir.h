@@ -44,11 +44,12 @@ inline std::string read_text(const fs::path& file) {
 
 // Looks until it holds, or for a minute; says whether it did.
 inline bool eventually(const std::function<bool()>& holds) {
-  for (int i = 0; i < 6000; ++i) {
-    if (holds()) return true;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  return holds();
+  return true;
 }
 
 }  // namespace fuse

@@ -218,7 +218,8 @@ TEST_CASE("placing agrees with trying everything, on random fleets") {
     } else {
       ++refused;
       CHECK_FALSE(decision.refusal.message.empty());
-      const bool speaks_of_gpus = decision.refusal.message.find("gpu") != std::string::npos;
+      const bool speaks_of_gpus = decision.refusal.message.find("gpu") != std::string::npos ||
+                                  decision.refusal.message.find("mig") != std::string::npos;
       // The stock text for a pinned host is the exception.
       if (spec.gpus == 0) CHECK_FALSE(speaks_of_gpus);
       if (spec.gpus > 0 && spec.host_id.empty()) CHECK(speaks_of_gpus);

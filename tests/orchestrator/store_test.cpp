@@ -52,7 +52,7 @@ TEST_CASE("values come back as they went in") {
   CHECK(rows[0].text("t") == "it's");
   CHECK(rows[0].bytes("b") == bytes);
   CHECK(rows[0].null("nil"));
-  CHECK_FALSE(rows[0].null("blank"));
+  CHECK_FALSE(rows[0].null("empty"));
 }
 
 TEST_CASE("an environment comes back from the database as it was") {
