@@ -229,13 +229,20 @@ class E2eTest(unittest.TestCase):
                     print(text, file=sys.stderr)
             elif self.world.state.exists():
                 self.world.fuse("local", "down")
-            left = {} if self.failed else leaks.leaks(self.world.root, IMAGES)
+            left = {} if self.failed else self._lasting_leaks()
         finally:
             signal.alarm(0)
             leaks.kill_all(self.world.root)
             if not (self.failed and os.environ.get("FUSE_TEST_KEEP")):
                 shutil.rmtree(self.world.root, ignore_errors=True)
         self.assertEqual(left, {}, "the test left something behind")
+
+    def _lasting_leaks(self):
+        """What is left after a moment: a process that is about to end is no leak."""
+        deadline = time.monotonic() + 5
+        while (left := leaks.leaks(self.world.root, IMAGES)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return left
 
     # Checks that show the whole command when they fail.
 

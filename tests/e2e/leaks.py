@@ -42,6 +42,12 @@ def command_line(pid):
     return _read(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode(errors="replace").strip()
 
 
+def is_alive(pid):
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    state = _read(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+    return bool(state) and state[0] not in (b"Z", b"X")
+
+
 def processes(root):
     """The pids of the living processes that belong to the folder `root`."""
     mark, found = str(root).encode(), []
@@ -49,8 +55,7 @@ def processes(root):
     for name in os.listdir("/proc"):
         if not name.isdigit() or int(name) in ours:
             continue
-        state = _read(f"/proc/{name}/stat").rpartition(b")")[2].split()
-        if not state or state[0] == b"Z":
+        if not is_alive(name):
             continue
         if (mark in _read(f"/proc/{name}/cmdline") or mark in _read(f"/proc/{name}/environ")
                 or mark in _link(f"/proc/{name}/cwd")):

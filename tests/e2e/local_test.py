@@ -5,6 +5,7 @@ import signal
 import stat
 import unittest
 
+import leaks
 from harness import E2eTest, wait_until
 
 
@@ -20,7 +21,7 @@ class LocalTest(E2eTest):
         self.assertEqual(stat.S_IMODE(self.world.state.stat().st_mode), 0o700)
         self.expect(self.world.fuse("local", "down"))
         self.assertIsNone(self.world.background_pid())
-        wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "it has ended")
+        wait_until(lambda: not leaks.is_alive(pid), "it has ended")
         self.expect(self.world.fuse("local", "down"))
 
     def test_started_together(self):
