@@ -19,8 +19,6 @@ struct Document {
   std::vector<Document> items{};
   std::vector<DocumentMember> members{};
 
-  [[nodiscard]] bool empty() const { return items.empty() && members.empty(); }
-
   // Appends to a map.
   void set(std::string_view key, Document value);
   // The same, leaving out what is zero or empty.

@@ -57,6 +57,24 @@ bool check_copy_target(const std::string& path, const std::string& to, Report& r
   return false;
 }
 
+// Where the entries so far go, by their resolved targets.
+using CopyTargets = std::map<std::string, std::size_t>;
+
+void check_copy_place(std::size_t index, const std::string& to, const std::string& target,
+                      CopyTargets& targets, Report& report) {
+  const std::string path = path_below(path_item("copy", index), "to");
+  const std::string resolved = cat(in_quotes(to), " resolves to ", target);
+  if (is_at_or_below(target, reserved_dir)) {
+    report.error(ProblemCode::reserved_path, path,
+                 cat(resolved,
+                     ", which is reserved for the guest agent's manifest, secrets and "
+                     "credentials"));
+  } else if (const auto [first, is_new] = targets.emplace(target, index); !is_new) {
+    report.error(ProblemCode::repeated_value, path,
+                 cat(resolved, ", which ", path_item("copy", first->second), " already writes"));
+  }
+}
+
 }  // namespace
 
 std::string too_large_files(std::uint64_t bytes) {
@@ -95,31 +113,20 @@ std::vector<Fusefile::FileEntry> read_files(MapReader& top, Report& report) {
 std::vector<Fusefile::CopyEntry> read_copy(MapReader& top, std::string_view workspace,
                                            Report& report) {
   std::vector<Fusefile::CopyEntry> copy;
-  std::map<std::string, std::size_t> seen;
+  CopyTargets targets;
   for (const YamlField& field : top.items("copy")) {
     MapReader map(field.node, "copy[]", field.path, report);
     Fusefile::CopyEntry entry{map.text_or_empty("from"), map.text_or_empty("to")};
-    const std::string to = map.path_of("to");
-    if (!report.blamed(field.path)) {
-      if (entry.from.empty() && !report.blamed(map.path_of("from"))) {
-        report.error(ProblemCode::required, map.path_of("from"), "is required");
-      }
-      if (check_copy_target(to, entry.to, report)) {
-        const std::string target = resolve_path(workspace, entry.to);
-        const std::string resolved = cat(in_quotes(entry.to), " resolves to ", target);
-        if (is_at_or_below(target, reserved_dir)) {
-          report.error(ProblemCode::reserved_path, to,
-                       cat(resolved,
-                           ", which is reserved for the guest agent's manifest, secrets and "
-                           "credentials"));
-        } else if (const auto [first, is_new] = seen.emplace(target, copy.size()); !is_new) {
-          report.error(
-              ProblemCode::repeated_value, to,
-              cat(resolved, ", which ", path_item("copy", first->second), " already writes"));
-        }
-      }
+    copy.push_back(entry);
+    if (report.blamed(field.path)) continue;
+    if (entry.from.empty() && !report.blamed(map.path_of("from"))) {
+      report.error(ProblemCode::required, map.path_of("from"), "is required");
     }
-    copy.push_back(std::move(entry));
+    const std::string to = map.path_of("to");
+    if (check_copy_target(to, entry.to, report)) {
+      check_copy_place(copy.size() - 1, entry.to, resolve_path(workspace, entry.to), targets,
+                       report);
+    }
   }
   return copy;
 }

@@ -29,6 +29,21 @@ StepOutcome hopeless(Error error) {
   return {.kind = StepOutcome::Kind::failed, .error = std::move(error)};
 }
 
+Error vm_ended(const std::string& why) {
+  return {ErrorCode::unavailable,
+          why.empty() ? std::string("the vm is gone") : cat("the vm ended: ", why)};
+}
+
+// Something that was asked of the VM went wrong.  Trying again helps only while
+// there is a VM.
+StepOutcome failure_in_vm(const StepInput& input, Error error) {
+  if (!may_pass(error)) return hopeless(std::move(error));
+  const auto vm = input.agent.vms.get_vm(input.row.environment.uid);
+  if (!vm && vm.error().code == ErrorCode::not_found) return hopeless(vm_ended(""));
+  if (vm && !vm->alive) return hopeless(vm_ended(vm->ended));
+  return failure(std::move(error));
+}
+
 // A create whose request is gone was delivered, so only a defect leads here.
 Error without_request() {
   return {ErrorCode::internal, "the request is no longer in the database"};
@@ -65,6 +80,7 @@ StepOutcome create_vm(const StepInput& input) {
   }
   auto vm = input.agent.vms.create_vm(wanted);
   if (!vm) return may_pass(vm.error()) ? failure(vm.error()) : hopeless(of_create(vm.error()));
+  if (!vm->alive) return hopeless(vm_ended(vm->ended));
   StepOutcome out = next(steps::deliver);
   out.change = [vm = *vm](EnvironmentRow& row) {
     row.vm_id = vm.vm_id;
@@ -106,7 +122,7 @@ StepOutcome deliver(const StepInput& input) {
   const auto files = guest_files(*input.request, *manifest);
   if (!files) return hopeless(files.error());
   if (auto done = upload_all(input.agent.guests, input.row.environment.uid, *files); !done) {
-    return failure(done.error());
+    return failure_in_vm(input, done.error());
   }
   const bool has_script = !input.request->phases && !input.request->startup_script.empty();
   return next(has_script ? steps::script : steps::start_agent);
@@ -149,7 +165,7 @@ StepOutcome start_agent(const StepInput& input) {
   if (!input.request) return hopeless(without_request());
   const auto endpoints =
       input.agent.guests.start_agent(input.row.environment.uid, {.expose = input.request->expose});
-  if (!endpoints) return failure(endpoints.error());
+  if (!endpoints) return failure_in_vm(input, endpoints.error());
   StepOutcome out =
       input.row.has_job ? next(steps::start_job) : StepOutcome{.kind = StepOutcome::Kind::running};
   out.change = [endpoints = *endpoints](EnvironmentRow& row) {
@@ -170,7 +186,9 @@ StepOutcome start_job(const StepInput& input) {
   const auto started = input.agent.jobs.start_job(input.row.environment.uid,
                                                   job_of(*input.request, *manifest, left));
   // It has one already: ours, from before we were interrupted.
-  if (!started && started.error().code != ErrorCode::conflict) return failure(started.error());
+  if (!started && started.error().code != ErrorCode::conflict) {
+    return failure_in_vm(input, started.error());
+  }
   StepOutcome out{.kind = StepOutcome::Kind::running};
   out.change = [](EnvironmentRow& row) {
     row.environment.job = JobStatus{.steps = static_cast<std::int32_t>(row.step_names.size())};

@@ -239,6 +239,20 @@ TEST_CASE("an agent that is away is waited for, but not for ever") {
   CHECK(engine.host.violations().empty());
 }
 
+TEST_CASE("a vm that dies while it is made ready is not waited for") {
+  Engine engine;
+  const Environment environment = engine.create(job_request("brief"));
+  engine.worker->turn();
+  engine.host.kill_vm(environment.uid, "kernel panic");
+  engine.host.before = [](const std::string& call) -> std::optional<Error> {
+    if (call != "upload") return std::nullopt;
+    return Error{ErrorCode::unavailable, "the guest does not answer"};
+  };
+  engine.run_until_idle();
+  CHECK(engine.get(environment.uid).state == EnvironmentState::failed);
+  CHECK(engine.get(environment.uid).error == "provision vm fuse-brief: the vm ended: kernel panic");
+}
+
 TEST_CASE("a job whose vm dies is lost, and its environment says why") {
   Engine engine;
   const Environment environment = engine.create(job_request("crash"));

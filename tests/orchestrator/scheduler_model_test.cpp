@@ -217,6 +217,7 @@ TEST_CASE("placing agrees with trying everything, on random fleets") {
       CHECK(devices_are_right(host, spec, *decision.placement));
     } else {
       ++refused;
+      INFO(decision.refusal.message);
       CHECK_FALSE(decision.refusal.message.empty());
       const bool speaks_of_gpus = decision.refusal.message.find("gpu") != std::string::npos ||
                                   decision.refusal.message.find("mig") != std::string::npos;
