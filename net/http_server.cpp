@@ -150,6 +150,7 @@ void Server::answer_full(AcceptedConnection connection) {
   impatient.stall_time = milliseconds(0);
   HttpExchange http(stream, connection.peer, impatient);
   http.refuse({{ErrorCode::unavailable, "too many connections"}, 503});
+  stream.linger(milliseconds(0));
 }
 
 void Server::serve(AcceptedConnection accepted) {
