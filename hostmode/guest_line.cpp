@@ -90,6 +90,7 @@ void GuestLine::run(std::stop_token stop) {
     std::shared_ptr<GuestClient> current;
     {
       std::unique_lock lock(mutex_);
+      if (closed_) return;
       if (connected()) {
         changed_.wait_for(lock, stop, limits_.clock_interval,
                           [&] { return !connected() || look_; });
