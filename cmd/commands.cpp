@@ -23,8 +23,7 @@ const std::map<std::string, ColourChoice> colour_choices = {{"auto", ColourChoic
 void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_option("-o,--output", options.output, "Form of the results: table or json")
       ->transform(CLI::CheckedTransformer(output_formats).description(""))
-      ->type_name("FORM")
-      ->each([&options](const std::string&) { options.output_given = true; });
+      ->type_name("FORM");
   app.add_option("--color", options.colour, "Colours: auto, always or never")
       ->transform(CLI::CheckedTransformer(colour_choices).description(""))
       ->type_name("WHEN");
@@ -91,6 +90,7 @@ void add_commands(CLI::App& app, Invocation& invocation) {
   add_compile(app, invocation);
   add_image(app, invocation);
   add_local(app, invocation);
+  add_completion(app, invocation);
   add_version(app, invocation);
 }
 

@@ -37,6 +37,7 @@ void add_validate(CLI::App& app, Invocation& invocation);
 void add_compile(CLI::App& app, Invocation& invocation);
 void add_image(CLI::App& app, Invocation& invocation);
 void add_local(CLI::App& app, Invocation& invocation);
+void add_completion(CLI::App& app, Invocation& invocation);
 void add_version(CLI::App& app, Invocation& invocation);
 
 // The whole tree, in the order of --help.

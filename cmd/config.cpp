@@ -34,7 +34,9 @@ Variables process_variables() {
 }
 
 Result<Config> read_config(const Variables& variables) {
-  Config config;
+  Config config{.accel = value_of(variables, "FUSE_ACCEL"),
+                .url = value_of(variables, "FUSE_URL"),
+                .token = value_of(variables, "FUSE_TOKEN")};
   const fs::path named = value_of(variables, "FUSE_STATE");
   if (!named.empty()) {
     if (!named.is_absolute()) {
@@ -44,31 +46,20 @@ Result<Config> read_config(const Variables& variables) {
     config.state_dir = named.lexically_normal();
   } else if (const auto dir = user_dir(variables, "XDG_STATE_HOME", ".local/state")) {
     config.state_dir = dir->lexically_normal();
-  } else {
+  } else if (config.url.empty()) {
     return Error{ErrorCode::invalid_argument,
                  "there is no place for fuse's state: set HOME, XDG_STATE_HOME or FUSE_STATE to "
                  "an absolute path"};
   }
   config.images_dir = value_of(variables, "FUSE_IMAGES");
-  if (config.images_dir.empty()) config.images_dir = config.state_dir / "images";
-  config.accel = value_of(variables, "FUSE_ACCEL");
-  config.url = value_of(variables, "FUSE_URL");
-  config.token = value_of(variables, "FUSE_TOKEN");
+  if (config.images_dir.empty() && !config.state_dir.empty())
+    config.images_dir = config.state_dir / "images";
   return config;
 }
 
 bool forbids_colour(const Variables& variables) {
   const std::string term = value_of(variables, "TERM");
   return !value_of(variables, "NO_COLOR").empty() || term.empty() || term == "dumb";
-}
-
-bool speaks_utf8(const Variables& variables) {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const std::string value = value_of(variables, name);
-    if (value.empty()) continue;
-    return contains_ignoring_case(value, "utf-8") || contains_ignoring_case(value, "utf8");
-  }
-  return false;
 }
 
 std::vector<std::string> background_environment(const Variables& variables) {

@@ -25,13 +25,12 @@ struct Config {
   std::string token{};    // FUSE_TOKEN
 };
 
-// invalid_argument when there is no place for the state.
+// invalid_argument when there is no place for the state and no orchestrator
+// elsewhere that makes it unnecessary.
 Result<Config> read_config(const Variables& variables);
 
 // Whether the variables forbid colours: NO_COLOR, or TERM is "dumb" or not set.
 bool forbids_colour(const Variables& variables);
-// Whether the terminal takes UTF-8, by LC_ALL, LC_CTYPE or LANG.
-bool speaks_utf8(const Variables& variables);
 
 // The variables, as "K=V", that a background process of ours gets.  Nothing
 // else of the user's environment stays in a process that lives for days.

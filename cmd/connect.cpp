@@ -35,14 +35,19 @@ Result<std::unique_ptr<EnvironmentApi>> connect(Context& context) {
 
   const auto local = local_client(context);
   if (!local) return local.error();
-  if (const auto running = (*local)->ensure(AcceptBuild::same); !running) return running.error();
+  const auto running = (*local)->ensure(AcceptBuild::same);
+  if (!running) return running.error();
+  if (context.options.verbose) {
+    context.note(cat("fuse's background process: pid ", running->pid, ", version ",
+                     running->version, ", state in ", config->state_dir.native()));
+  }
   auto http = (*local)->http();
   if (!http) return http.error();
   // A stream in progress takes whatever answers: two builds must not take turns
   // in ending each other's process.
   RemoteOptions options{.revive = [local = *local]() -> Result<void> {
-    const auto running = local->ensure(AcceptBuild::any);
-    if (!running) return running.error();
+    const auto revived = local->ensure(AcceptBuild::any);
+    if (!revived) return revived.error();
     return {};
   }};
   return std::unique_ptr<EnvironmentApi>(

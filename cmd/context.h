@@ -21,7 +21,6 @@ enum class ColourChoice { automatic, always, never };
 // The options that every command takes.
 struct GlobalOptions {
   OutputFormat output = OutputFormat::table;
-  bool output_given = false;
   ColourChoice colour = ColourChoice::automatic;
   bool quiet = false;
   bool verbose = false;

@@ -85,6 +85,7 @@ Followed JobFollower::result_of(const Observed& observed) {
   if (observed.job_ended()) {
     followed.end = Followed::End::job_ended;
     followed.job = observed.job;
+    followed.error.message = observed.error;
     return followed;
   }
   followed.end = Followed::End::environment_ended;
@@ -97,9 +98,7 @@ Followed JobFollower::result_of(const Observed& observed) {
 
 Followed JobFollower::result() {
   // The log ends a moment before the result is known everywhere.
-  const Observed seen = watcher_.wait(
-      [](const Observed& observed) { return observed.job_ended() || observed.has_ended(); },
-      interruption_.token());
+  const Observed seen = watcher_.wait_for_result(interruption_.token());
   if (seen.job_ended()) return result_of(seen);
   if (interruption_.happened()) return detached();
   // The stream of events may have ended without the last one: ask.

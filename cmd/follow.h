@@ -14,7 +14,7 @@ namespace fuse::cmd {
 // How far the following of a job came.
 struct Followed {
   enum class End {
-    job_ended,          // `job` is its result
+    job_ended,          // `job` is its result; of a lost one `error` may say why
     environment_ended,  // before there was a job, or without one: `error` says why
     no_job,             // it runs, but the orchestrator knows of no job
     detached,           // the view was ended; the job goes on

@@ -32,9 +32,9 @@ std::string failed_build_text(const JobStatus& job) {
 
 }  // namespace
 
-std::string end_text(const JobStatus& job) {
+std::string end_text(const JobStatus& job, const std::string& why) {
   if (job.state == JobState::lost || job.reason == "lost") {
-    return "lost: its VM went away before it ended";
+    return cat("lost: ", why.empty() ? "its VM went away before it ended" : printable(why));
   }
   const std::string after = duration_text(job);
   std::string where;

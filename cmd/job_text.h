@@ -7,8 +7,9 @@
 namespace fuse::cmd {
 
 // How a job that has ended came to its end, in words: "exit 3 after 12 s",
-// "build step 2 of 3 (pip install) failed: exit 1".
-std::string end_text(const JobStatus& job);
+// "build step 2 of 3 (pip install) failed: exit 1".  `why` tells of a lost one
+// what became of its VM.
+std::string end_text(const JobStatus& job, const std::string& why = {});
 
 // What a job is at, in a few words for a table: "running", "build 2/3", "exit 0".
 std::string short_text(const JobStatus& job);

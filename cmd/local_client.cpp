@@ -17,6 +17,7 @@ using std::chrono::seconds;
 
 constexpr milliseconds pause(20);
 constexpr milliseconds handshake_timeout = seconds(5);
+constexpr milliseconds last_moments = seconds(5);
 constexpr std::size_t shown_log_lines = 12;
 
 Result<DaemonInfo> parse_info(const std::string& body) {
@@ -33,6 +34,34 @@ Result<DaemonInfo> parse_info(const std::string& body) {
   if (const auto done = reader.finish(); !done) return done.error();
   return info;
 }
+
+// Waiting for a background process, a moment at a time.
+class Wait {
+ public:
+  Wait(Clock& clock, const LocalClientOptions& options,
+       const std::function<void(const std::string& line)>& say)
+      : clock_(clock), options_(options), say_(say), began_(clock.steady()) {}
+
+  // False when it has taken too long.
+  bool go_on() {
+    const auto waited = clock_.steady() - began_;
+    if (waited >= options_.patience) return false;
+    if (waited >= options_.silence && !std::exchange(told_, true)) {
+      const auto holder = StateLock::holder(options_.paths);
+      say_(cat("waiting for fuse's background process", holder ? cat(" (pid ", *holder, ")") : "",
+               "; what it does: ", options_.paths.log().native()));
+    }
+    clock_.sleep(pause);
+    return true;
+  }
+
+ private:
+  Clock& clock_;
+  const LocalClientOptions& options_;
+  const std::function<void(const std::string& line)>& say_;
+  SteadyTime began_;
+  bool told_ = false;
+};
 
 }  // namespace
 
@@ -120,6 +149,9 @@ void LocalClient::announce(Start& start, const DaemonInfo& info) {
   say_(
       cat("started fuse's background process (pid ", info.pid, "); stop it with: fuse local down"));
   start.process->release();
+  // The one before it has given up its lock already, and is our child: reap it.
+  if (started_ != nullptr) (void)started_->wait(last_moments);
+  started_ = std::move(start.process);
 }
 
 Result<void> LocalClient::ask_to_stop() {
@@ -151,31 +183,34 @@ Result<void> LocalClient::keep_starting(Start& start) {
   return {};
 }
 
+Result<void> LocalClient::hand_over(const DaemonInfo& info) {
+  say_(cat("fuse's background process (pid ", info.pid, ", version ", info.version,
+           ") is of another build: it hands over to a new one; VMs go on"));
+  return ask_to_stop();
+}
+
 Result<DaemonInfo> LocalClient::ensure(AcceptBuild accept) {
+  const std::scoped_lock lock(mutex_);
+  return find_or_start(accept);
+}
+
+Result<DaemonInfo> LocalClient::find_or_start(AcceptBuild accept) {
   Start start;
-  SteadyTime deadline = clock_.steady() + options_.patience;
+  Wait wait(clock_, options_, say_);
   bool handing_over = false;
   for (;;) {
     const auto found = look();
     if (!found) return found.error();
-    if (*found) {
-      const DaemonInfo& info = **found;
-      if (accept == AcceptBuild::any || info.build_id == options_.build_id) {
-        announce(start, info);
-        return info;
-      }
-      if (!handing_over) {
-        say_(cat("fuse's background process (pid ", info.pid, ", version ", info.version,
-                 ") is of another build: it hands over to a new one; VMs go on"));
-        if (const auto asked = ask_to_stop(); !asked) return asked.error();
-        handing_over = true;
-        deadline = clock_.steady() + options_.hand_over_patience;
-      }
-    } else if (const auto well = keep_starting(start); !well) {
-      return well.error();
+    if (*found && (accept == AcceptBuild::any || (*found)->build_id == options_.build_id)) {
+      announce(start, **found);
+      return **found;
     }
-    if (clock_.steady() >= deadline) return no_answer(start);
-    clock_.sleep(pause);
+    if (!*found) {
+      if (const auto well = keep_starting(start); !well) return well.error();
+    } else if (!std::exchange(handing_over, true)) {
+      if (const auto asked = hand_over(**found); !asked) return asked.error();
+    }
+    if (!wait.go_on()) return no_answer(start);
   }
 }
 
@@ -183,15 +218,13 @@ Result<std::optional<DaemonInfo>> LocalClient::stop() {
   const auto found = look();
   if (!found || !*found) return found;
   if (const auto asked = ask_to_stop(); !asked) return asked.error();
-  const SteadyTime deadline = clock_.steady() + options_.hand_over_patience;
+  Wait wait(clock_, options_, say_);
   while (StateLock::holder(options_.paths)) {
-    if (clock_.steady() >= deadline) {
-      return Error{ErrorCode::unavailable,
-                   cat("fuse's background process (pid ", (*found)->pid, ") is still stopping"),
-                   {{"hint", cat("to end it at once: kill -9 ", (*found)->pid,
-                                 " (nothing is lost by that; VMs go on)")}}};
-    }
-    clock_.sleep(pause);
+    if (wait.go_on()) continue;
+    return Error{ErrorCode::unavailable,
+                 cat("fuse's background process (pid ", (*found)->pid, ") is still stopping"),
+                 {{"hint", cat("to end it at once: kill -9 ", (*found)->pid,
+                               " (nothing is lost by that; VMs go on)")}}};
   }
   return found;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,10 +28,12 @@ struct LocalClientOptions {
   LocalPaths paths{};
   // What starts the background process: this program.
   std::vector<std::string> program = {"/proc/self/exe"};
-  std::vector<std::string> environment{};                        // of the background process, "K=V"
-  std::string build_id{};                                        // ours
-  std::chrono::milliseconds patience{std::chrono::seconds(30)};  // until it answers
-  std::chrono::milliseconds hand_over_patience{std::chrono::minutes(5)};  // until it is gone
+  std::vector<std::string> environment{};  // of the background process, "K=V"
+  std::string build_id{};                  // ours
+  // How long one that starts or stops is waited for, and from when on the user is
+  // told: a step of its work may take as long as the boot of a VM.
+  std::chrono::milliseconds patience{std::chrono::minutes(5)};
+  std::chrono::milliseconds silence{std::chrono::seconds(10)};
 };
 
 // Which background process will do.
@@ -39,7 +42,7 @@ enum class AcceptBuild {
   any,
 };
 
-// A client's view of this user's background process.
+// A client's view of this user's background process.  Safe from several threads.
 class LocalClient {
  public:
   // `say` takes what the user should know, a line at a time.
@@ -67,6 +70,7 @@ class LocalClient {
     std::unique_ptr<Process> process{};
     std::uintmax_t log_begin = 0;
   };
+  Result<DaemonInfo> find_or_start(AcceptBuild accept);
   Result<Start> spawn();
   [[nodiscard]] Error did_not_start(const Start& start, const std::string& why) const;
   // Error when it ended with a failure; forgets one that lost the race.
@@ -76,11 +80,16 @@ class LocalClient {
   [[nodiscard]] Error no_answer(Start& start) const;
   Result<void> ask_to_stop();
   void announce(Start& start, const DaemonInfo& info);
+  // Asks one of another build to make way, and says so.
+  Result<void> hand_over(const DaemonInfo& info);
 
   LocalClientOptions options_;
   Host& host_;
   Clock& clock_;
   std::function<void(const std::string& line)> say_;
+  std::mutex mutex_{};  // one start at a time
+  // One that we started, to reap when it ends before us.
+  std::unique_ptr<Process> started_{};
 };
 
 }  // namespace fuse::cmd

@@ -42,7 +42,8 @@ int code_of_job(const Context& context, EnvironmentApi& api, const LogsOptions& 
   return context.fail_own(
       {ErrorCode::conflict,
        environment->job->state == JobState::lost || is_terminal(environment->state)
-           ? cat(options.id, " lost its job: its VM went away before it ended")
+           ? cat("the job of ", options.id, " was ",
+                 end_text(*environment->job, environment->error))
            : cat("the job of ", options.id, " has not ended, so it has no exit code"),
        {{"hint", cat("wait for it: fuse logs -f --exit-code ", options.id)}}});
 }

@@ -35,7 +35,7 @@ int finish(const Context& context, const RunOptions& options, const Environment&
   switch (followed.end) {
     case Followed::End::job_ended: {
       const bool removed = options.keep || follower.wait_for_removal();
-      context.note(cat(environment.id, ": ", end_text(*followed.job)));
+      context.note(cat(environment.id, ": ", end_text(*followed.job, followed.error.message)));
       if (!removed) context.note("  its VM is still being removed: see fuse ps");
       context.note(options.keep ? cat("  a shell there: fuse shell ", environment.id,
                                       "   remove it: fuse rm ", environment.id)
@@ -62,10 +62,19 @@ int finish(const Context& context, const RunOptions& options, const Environment&
   return fuse_failed;
 }
 
+Error nothing_to_run(const Launch& launch) {
+  return {ErrorCode::invalid_argument,
+          cat(launch.input.shown, " has neither run nor build: there is no job to run"),
+          {{"hint", "to start an environment without a job: fuse up"}}};
+}
+
 int run_run(Context& context, const RunOptions& options) {
   auto prepared = prepare_launch(context, options.launch);
   if (std::holds_alternative<ExitCode>(prepared)) return fuse_failed;
   Launch& launch = std::get<Launch>(prepared);
+  if (!launch.file.run && launch.file.build.empty()) {
+    return context.fail_own(nothing_to_run(launch));
+  }
   launch.request.on_exit = options.keep ? OnExit::keep : OnExit::destroy;
   if (options.launch.dry_run) {
     print_dry_run(context, launch);

@@ -17,13 +17,20 @@ namespace fuse::cmd {
 
 namespace {
 
+bool is_ignored(int number) {
+  struct sigaction action {};
+  return ::sigaction(number, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 class PosixSignalWatch final : public SignalWatch {
  public:
   PosixSignalWatch(const std::vector<int>& numbers, SignalHandler handler)
       : handler_(std::move(handler)) {
     sigset_t watched{};
     ::sigemptyset(&watched);
-    for (const int number : numbers) ::sigaddset(&watched, number);
+    for (const int number : numbers) {
+      if (!is_ignored(number)) ::sigaddset(&watched, number);
+    }
     ::pthread_sigmask(SIG_BLOCK, &watched, &before_);
     signals_ = Fd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
     end_ = Fd(::eventfd(0, EFD_CLOEXEC));

@@ -19,7 +19,8 @@ using WatchSignals = std::function<std::unique_ptr<SignalWatch>(const std::vecto
                                                                 SignalHandler handler)>;
 
 // The real one: by signalfd(2).  The signals are blocked in the calling thread
-// and in those it starts from then on, so watch before starting any.
+// and in those it starts from then on, so watch before starting any.  Signals
+// that are ignored already, as under nohup(1), stay so.
 std::unique_ptr<SignalWatch> watch_signals(const std::vector<int>& numbers, SignalHandler handler);
 
 }  // namespace fuse::cmd

@@ -82,12 +82,13 @@ int verdict(const Context& context, EnvironmentApi& api, const Environment& envi
   const std::string& uid = environment.uid.empty() ? environment.id : environment.uid;
   const bool job_failed = environment.job && environment.job->state == JobState::exited &&
                           environment.job->exit_code != 0;
-  if (environment.state == EnvironmentState::failed ||
-      (environment.job && environment.job->state == JobState::lost)) {
+  const bool job_lost = environment.job && environment.job->state == JobState::lost;
+  if (environment.state == EnvironmentState::failed || job_lost) {
     print_tail(context, api, uid);
     Error error{ErrorCode::internal,
                 cat(environment.id, ": ",
-                    job_failed ? end_text(*environment.job) : printable(environment.error))};
+                    job_failed || job_lost ? end_text(*environment.job, environment.error)
+                                           : printable(environment.error))};
     error.details["hint"] =
         cat("what is known of it: fuse environment get --ended ", environment.id);
     return context.fail(error);
@@ -120,6 +121,7 @@ int wait_until_up(Context& context, EnvironmentApi& api, const Environment& crea
         [](const Observed& observed) { return observed.has_ended() || observed.job_ended(); },
         interruption.token(), settle);
   }
+  if (seen.job_ended()) seen = watcher.wait_for_result(interruption.token());
   progress.stop_live();
   if (interruption.happened()) return say_left(context, created, interruption);
   if (seen.problem) return context.fail(*seen.problem);
@@ -133,7 +135,7 @@ int follow_up(Context& context, EnvironmentApi& api, const Environment& created,
   progress.stop_live();
   switch (followed.end) {
     case Followed::End::job_ended:
-      context.note(cat(created.id, ": ", end_text(*followed.job)));
+      context.note(cat(created.id, ": ", end_text(*followed.job, followed.error.message)));
       return followed.job->state == JobState::exited && followed.job->exit_code == 0 ? success
                                                                                      : failed;
     case Followed::End::no_job:

@@ -2,6 +2,13 @@
 
 namespace fuse::cmd {
 
+namespace {
+
+// How long after its job an environment may take to tell why it ended.
+constexpr std::chrono::seconds explanation_patience{5};
+
+}  // namespace
+
 bool Observed::job_began() const {
   return job && job->state != JobState::pending;
 }
@@ -66,6 +73,14 @@ Observed Watcher::wait(const Wanted& wanted, const std::stop_token& stop,
     changed_.wait(lock, stop, done);
   }
   return observed_;
+}
+
+Observed Watcher::wait_for_result(const std::stop_token& stop) {
+  const auto has_ended = [](const Observed& observed) { return observed.has_ended(); };
+  const Observed seen = wait(
+      [](const Observed& observed) { return observed.job_ended() || observed.has_ended(); }, stop);
+  const bool lost = seen.job && seen.job->state == JobState::lost;
+  return lost ? wait(has_ended, stop, explanation_patience) : seen;
 }
 
 }  // namespace fuse::cmd

@@ -44,6 +44,9 @@ class Watcher {
   // what is known.
   Observed wait(const Wanted& wanted, const std::stop_token& stop,
                 std::optional<std::chrono::milliseconds> limit = {});
+  // Waits until the job has ended, and of a lost one also a little for the end of
+  // its environment, which says why.
+  Observed wait_for_result(const std::stop_token& stop);
 
  private:
   bool take(const EnvironmentEvent& event);

@@ -102,10 +102,10 @@ Result<AccelChoice> AccelChooser::choose(AccelPolicy policy, const std::optional
   return AccelChoice{trial->works ? Accel::kvm : Accel::tcg, trial->reason};
 }
 
-std::optional<Error> kvm_objection() {
-  const Fd kvm(::open("/dev/kvm", O_RDWR | O_CLOEXEC));
+std::optional<Error> kvm_objection(const fs::path& device) {
+  const Fd kvm(::open(device.c_str(), O_RDWR | O_CLOEXEC));
   if (kvm.valid()) return std::nullopt;
-  return errno_error("open /dev/kvm", errno);
+  return errno_error(cat("open ", device.native()), errno);
 }
 
 }  // namespace fuse

@@ -55,9 +55,9 @@ class AccelChooser {
   AccelChooser(Host& host, Log& log, fs::path cache)
       : host_(host), log_(log), cache_(std::move(cache)) {}
 
-  // An error only under `kvm`, when it cannot be.  `opens` says why /dev/kvm
-  // cannot be opened, if so.
-  Result<AccelChoice> choose(AccelPolicy policy, const std::optional<Error>& kvm_objection,
+  // An error only under `kvm`, when it cannot be.  `objection` says why
+  // /dev/kvm cannot be opened, if so.
+  Result<AccelChoice> choose(AccelPolicy policy, const std::optional<Error>& objection,
                              const KvmSubject& subject, const KvmTry& attempt);
 
  private:
@@ -68,7 +68,7 @@ class AccelChooser {
   fs::path cache_;
 };
 
-// Why /dev/kvm cannot be opened, or nothing.
-std::optional<Error> kvm_objection();
+// Why the device, /dev/kvm, cannot be opened, or nothing.
+std::optional<Error> kvm_objection(const fs::path& device);
 
 }  // namespace fuse

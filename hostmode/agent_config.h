@@ -22,6 +22,7 @@ struct AgentConfig {
   std::string qemu_img = "qemu-img";
   std::string path = "/usr/local/bin:/usr/bin:/bin";
   AccelPolicy accel = AccelPolicy::automatic;
+  fs::path kvm_device = "/dev/kvm";
   NetMode net = NetMode::user;
   // The image that is booted to find out whether KVM works.
   std::string kvm_trial_image = "micro";

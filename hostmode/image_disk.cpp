@@ -1,12 +1,12 @@
 #include "hostmode/image_disk.h"
 
 #include <fcntl.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 
+#include "base/command.h"
 #include "base/fd.h"
 #include "base/text.h"
 
@@ -26,22 +26,20 @@ constexpr std::array<const char*, 2> hooks{
     R"(rm -f "$1/etc/hostname" "$1/etc/resolv.conf")",
     R"(printf '127.0.0.1 localhost\n::1 localhost\n' >"$1/etc/hosts")"};
 
-Result<std::string> user_name() {
-  std::array<char, 4096> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  const int failure = ::getpwuid_r(::geteuid(), &entry, buffer.data(), buffer.size(), &found);
-  if (failure != 0) return errno_error("look up this user's name", failure);
-  return std::string(found == nullptr ? "" : entry.pw_name);
+// By the name service, which a static program cannot ask itself.
+Result<std::string> user_name(Host& host) {
+  const auto name = require_command(host, {.argv = {"id", "-un"}});
+  if (!name) return name.error();
+  return std::string(trim(*name));
 }
 
 Result<void> check_user(Host& host) {
-  const auto user = user_name();
-  if (!user) return user.error();
+  const auto name = user_name(host);
+  const std::string user = name ? *name : "";
   const auto subuid = host.read_file("/etc/subuid");
   const auto subgid = host.read_file("/etc/subgid");
   const std::string objection = user_bake_objection(
-      *user, ::geteuid(), subuid ? *subuid : std::string(), subgid ? *subgid : std::string());
+      user, ::geteuid(), subuid ? *subuid : std::string(), subgid ? *subgid : std::string());
   if (objection.empty()) return {};
   return Error{ErrorCode::unavailable, objection};
 }

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -125,9 +127,22 @@ Result<VmInfo> VmKeeper::create(const CreateVmRequest& request) {
   return vm->info();
 }
 
+// Said before anything is made: no VM can do without them.
+Result<void> VmKeeper::check_programs() const {
+  for (const auto& [program, package] :
+       {std::pair(config_.qemu, "qemu-system-x86"), {config_.qemu_img, "qemu-utils"}}) {
+    const auto found = find_program(program, config_.path);
+    if (found && ::access(found->c_str(), X_OK) == 0) continue;
+    return Error{ErrorCode::unavailable,
+                 cat(program, " is not on this host: install QEMU (Debian: ", package, ")")};
+  }
+  return {};
+}
+
 Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
   VmRecord record = vm.record();
   if (auto allocated = allocate(request, record); !allocated) return allocated;
+  if (auto there = check_programs(); !there) return there;
   const auto choice = accel();
   if (!choice) return choice.error();
   record.accel = choice->accel;
@@ -191,7 +206,7 @@ Result<AccelChoice> VmKeeper::accel() {
   std::optional<Error> objection;
   KvmSubject subject;
   Image image;
-  if (config_.accel != AccelPolicy::tcg) objection = kvm_objection();
+  if (config_.accel != AccelPolicy::tcg) objection = kvm_objection(config_.kvm_device);
   if (config_.accel == AccelPolicy::automatic && !objection) {
     const auto found = world_.resolve_image(config_.kvm_trial_image);
     if (found) image = *found;

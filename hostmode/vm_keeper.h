@@ -51,6 +51,7 @@ class VmKeeper {
   // vm_create.cpp
   Result<VmRecord> record_of(const CreateVmRequest& request) const;
   Result<void> allocate(const CreateVmRequest& request, VmRecord& record) const;
+  Result<void> check_programs() const;
   Result<void> build(Vm& vm, const CreateVmRequest& request);
   Result<void> boot(Vm& vm, VmRecord record);
   Result<AccelChoice> accel();

@@ -39,13 +39,15 @@ class RecordReader {
 
   std::string text(std::string_view key) { return required(key, reader_.text(key)); }
   std::int64_t integer(std::string_view key) { return required(key, reader_.integer(key)); }
-  std::int32_t small(std::string_view key) {
+  std::int64_t count(std::string_view key,
+                     std::int64_t most = std::numeric_limits<std::int64_t>::max()) {
     const std::int64_t value = integer(key);
-    if (value < 0 || value > std::numeric_limits<std::int32_t>::max()) {
-      reader_.complain(key, "is out of range");
-      return 0;
-    }
-    return static_cast<std::int32_t>(value);
+    if (value >= 0 && value <= most) return value;
+    reader_.complain(key, "is out of range");
+    return 0;
+  }
+  std::int32_t small(std::string_view key) {
+    return static_cast<std::int32_t>(count(key, std::numeric_limits<std::int32_t>::max()));
   }
   bool flag(std::string_view key) { return required(key, reader_.flag(key)); }
   std::vector<std::string> texts(std::string_view key) { return required(key, reader_.texts(key)); }
@@ -108,7 +110,7 @@ BootImage read_image(RecordReader& fields) {
 
 VmProcess read_process(RecordReader& fields) {
   return {.pid = fields.small("pid"),
-          .start_time = static_cast<std::uint64_t>(fields.integer("start_time")),
+          .start_time = static_cast<std::uint64_t>(fields.count("start_time")),
           .boot_id = fields.text("boot_id")};
 }
 

@@ -151,6 +151,19 @@ TEST_CASE("a killed background process is replaced, and its socket file is no ob
   CHECK(world.said.size() == 2);
 }
 
+TEST_CASE("a client that started one leaves no zombie of it when it starts the next") {
+  LocalWorld world;
+  LocalClient client = world.client();
+  const auto first = client.ensure(AcceptBuild::any);
+  REQUIRE(first);
+  ::kill(static_cast<pid_t>(first->pid), SIGKILL);
+  while (world.runs()) std::this_thread::yield();
+  const auto second = client.ensure(AcceptBuild::any);
+  REQUIRE(second);
+  CHECK(second->pid != first->pid);
+  CHECK_FALSE(world.host.read_file(cat("/proc/", first->pid, "/stat")));
+}
+
 TEST_CASE("a file where the socket belongs is no obstacle either, when nobody listens on it") {
   LocalWorld world;
   fs::create_directories(world.paths.dir);
@@ -256,6 +269,38 @@ TEST_CASE("a damaged key or database is named, with the way out") {
   CHECK(database.error().message.find(cat("open the database ", world.paths.database().native())) !=
         std::string::npos);
   CHECK(database.error().message.find(cat("mv ", world.paths.database().native())) !=
+        std::string::npos);
+}
+
+TEST_CASE("one that is long in answering is waited for, and the user told") {
+  LocalWorld world;
+  world.environment.emplace_back("FUSE_TEST_SLOW_MS=400");
+  LocalClient client({.paths = world.paths,
+                      .program = world.program,
+                      .environment = world.environment,
+                      .silence = std::chrono::milliseconds(50)},
+                     world.host, world.clock,
+                     [&world](const std::string& line) { world.said.push_back(line); });
+  REQUIRE(client.ensure(AcceptBuild::any));
+  REQUIRE(world.said.size() == 2);
+  CHECK(world.said[0].find("waiting for fuse's background process (pid ") == 0);
+
+  // One that has the lock and never answers is named in the end.
+  REQUIRE(client.stop());
+  const auto lock = StateLock::take(world.paths);
+  REQUIRE(lock);
+  REQUIRE(*lock);
+  LocalClient impatient({.paths = world.paths,
+                         .program = world.program,
+                         .environment = world.environment,
+                         .patience = std::chrono::milliseconds(300)},
+                        world.host, world.clock, [](const std::string&) {});
+  const auto info = impatient.ensure(AcceptBuild::any);
+  REQUIRE_FALSE(info);
+  CHECK(info.error().code == ErrorCode::unreachable);
+  CHECK(info.error().message.find(cat("(pid ", ::getpid(), ") does not answer at ",
+                                      world.paths.socket().native())) != std::string::npos);
+  CHECK(info.error().details.at("hint").find(cat("to end it: kill ", ::getpid())) !=
         std::string::npos);
 }
 

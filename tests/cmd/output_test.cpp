@@ -142,6 +142,22 @@ TEST_CASE("a watched signal goes to its handler and no further") {
   CHECK(got == SIGUSR2);
 }
 
+TEST_CASE("a signal that is ignored stays ignored under a watch") {
+  const auto before = std::signal(SIGUSR1, SIG_IGN);
+  std::atomic<int> ignored{0};
+  std::atomic<int> watched{0};
+  {
+    const auto watch = watch_signals(
+        {SIGUSR1, SIGUSR2}, [&](int number) { ++(number == SIGUSR1 ? ignored : watched); });
+    ::kill(::getpid(), SIGUSR1);
+    ::kill(::getpid(), SIGUSR2);
+    while (watched == 0) std::this_thread::yield();
+  }
+  std::signal(SIGUSR1, before);
+  CHECK(ignored == 0);
+  CHECK(watched == 1);
+}
+
 TEST_CASE("the state is kept where the environment says") {
   const auto config_of = [](std::map<std::string, std::string> variables) {
     return read_config([variables](const std::string& name) -> std::optional<std::string> {
@@ -160,6 +176,7 @@ TEST_CASE("the state is kept where the environment says") {
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().message.find("XDG_STATE_HOME") != std::string::npos);
   CHECK_FALSE(config_of({{"FUSE_STATE", "relative"}}));
+  CHECK(config_of({{"FUSE_URL", "http://fuse.example"}})->state_dir.empty());
 }
 
 TEST_CASE("a background process gets none of the user's other variables") {

@@ -102,6 +102,20 @@ TEST_CASE("each end of a job has its exit code") {
   }
 }
 
+TEST_CASE("a lost job's line says what became of its VM") {
+  JobStatus lost = ended_job(0);
+  lost.state = JobState::lost;
+  lost.exit_code.reset();
+  const std::string why = "the vm ended: qemu was ended by signal 9";
+  for (const char* command : {"run", "up"}) {
+    JobWorld world;
+    world.environments.story = {state_event(EnvironmentState::running), job_event(running_job()),
+                                job_event(lost), state_event(EnvironmentState::failed, why)};
+    CHECK(world.fuse({command}) != success);
+    CHECK(says(world.err, cat("fuse-train: lost: ", why)));
+  }
+}
+
 TEST_CASE("what fails before there is a job is 125 for run, with the reason") {
   JobWorld world;
   world.environments.story = {
@@ -121,6 +135,10 @@ TEST_CASE("what fails before there is a job is 125 for run, with the reason") {
   bad.folder.write("Fusefile", "version: 3\n");
   CHECK(bad.fuse({"run"}) == fuse_failed);
   CHECK(bad.environments.created.empty());
+  JobWorld empty;
+  empty.folder.write("Fusefile", "version: 1\nname: train\n");
+  CHECK(empty.fuse({"run"}) == fuse_failed);
+  CHECK(says(empty.err, "error: Fusefile has neither run nor build: there is no job to run\n"));
 }
 
 TEST_CASE("a signal detaches from the job and says how to come back") {

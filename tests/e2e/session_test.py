@@ -56,8 +56,9 @@ class SessionTest(E2eTest):
                 os.kill(shell.pid, signal.SIGWINCH)
                 screen.write(b"sleep 1; stty size; echo do''ne\n")
                 self.assertIn(b"20 70", harness.read_until(screen, b"done"))
-                # Ctrl-C ends the command there, not the shell here.
-                screen.write(b"echo st''art; sleep 1000\n")
+                # Ctrl-C ends the command there, not the shell here.  The mark comes from
+                # the command itself: only then is it sure to be what Ctrl-C reaches.
+                screen.write(b"sh -c 'echo st\"\"art; exec sleep 1000'\n")
                 harness.read_until(screen, b"start")
                 screen.write(b"\x03")
                 screen.write(b"echo al''ive\n")

@@ -35,6 +35,13 @@ FakeQemuHost::FakeQemuHost() {
                           " \"$@\"\n"));
   fs::permissions(program, fs::perms::owner_all);
   plan("");
+  config.state_dir = root() / "state";
+  config.qemu = program;
+  config.accel = AccelPolicy::tcg;
+  config.stop = {.power_off = std::chrono::seconds(20),
+                 .quit = std::chrono::milliseconds(500),
+                 .terminate = std::chrono::milliseconds(500),
+                 .kill = std::chrono::seconds(20)};
 }
 
 FakeQemuHost::~FakeQemuHost() {
@@ -52,18 +59,6 @@ void FakeQemuHost::plan_silent_guest(const std::string& extra) {
   write_text(root() / "plan", cat(R"({"agent": "")", extra.empty() ? "" : ", ", extra, "}"));
 }
 
-AgentConfig FakeQemuHost::config() const {
-  AgentConfig config;
-  config.state_dir = root() / "state";
-  config.qemu = root() / "qemu";
-  config.accel = AccelPolicy::tcg;
-  config.stop = {.power_off = power_off,
-                 .quit = std::chrono::milliseconds(500),
-                 .terminate = std::chrono::milliseconds(500),
-                 .kill = std::chrono::seconds(20)};
-  return config;
-}
-
 Result<std::unique_ptr<Agent>> FakeQemuHost::start_agent(Host& on) {
   return Agent::start(
       {.host = on,
@@ -71,7 +66,7 @@ Result<std::unique_ptr<Agent>> FakeQemuHost::start_agent(Host& on) {
        .log = log_,
        .resolve_image = [dir =
                              root()](const std::string& name) { return image_called(dir, name); }},
-      config());
+      config);
 }
 
 Agent& FakeQemuHost::agent() {

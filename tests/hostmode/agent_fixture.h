@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,8 +21,8 @@ class FakeQemuHost {
   // What the next QEMUs do; see fake_qemu.py.  `extra` is JSON without braces.
   void plan(const std::string& extra);
   void plan_silent_guest(const std::string& extra = "");
-  [[nodiscard]] AgentConfig config() const;
-  std::chrono::milliseconds power_off{std::chrono::seconds(20)};
+  // Of the agents that are started from now on.
+  AgentConfig config{};
   // The agent; the first call starts it.
   Agent& agent();
   Result<std::unique_ptr<Agent>> start_agent(Host& on);

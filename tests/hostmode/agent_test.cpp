@@ -174,29 +174,15 @@ TEST_CASE("a guest that never says hello is given up with its console's last lin
   FakeQemuHost fake;
   fake.plan_silent_guest(R"("console": "booting\r\nfuse: \u001b[31mno root\u001b[0m found\r\n")");
   const LeakCheck check(fake.root());
-  AgentConfig config = fake.config();
-  config.boot_budget = std::chrono::seconds(2);
-  SystemClock clock;
-  NullLog log;
-  auto agent = Agent::start(
-      {.host = fake.host,
-       .clock = clock,
-       .log = log,
-       .resolve_image =
-           [&](const std::string& name) {
-             return Result<Image>(Image{
-                 .name = name, .kernel = fake.root() / "kernel", .initrd = fake.root() / "initrd"});
-           }},
-      config);
-  REQUIRE(agent);
+  fake.config.boot_budget = std::chrono::seconds(2);
 
-  const auto made = (*agent)->create_vm({.name = "fuse-train"});
+  const auto made = fake.agent().create_vm({.name = "fuse-train"});
 
   REQUIRE_FALSE(made);
   CHECK(made.error().message ==
         "start vm fuse-train: the guest did not say hello within 2.0 s; its console ends with:\n"
         "booting\nfuse: no root found");
-  agent.value().reset();
+  fake.drop_agent();
   CHECK(leaks_that_stay(check) == Leaks{});
 }
 
@@ -376,11 +362,90 @@ TEST_CASE("a QEMU that hears nothing is killed") {
   FakeQemuHost fake;
   const LeakCheck check(fake.root());
   fake.plan(R"("stubborn": true)");
-  fake.power_off = std::chrono::milliseconds(300);
+  fake.config.stop.power_off = std::chrono::milliseconds(300);
   const VmInfo vm = fake.create();
   REQUIRE(fake.agent().destroy_vm(vm.vm_id));
   fake.drop_agent();
   CHECK(leaks_that_stay(check) == Leaks{});
+}
+
+TEST_CASE("a guest that hangs does not hold up the end of its VM") {
+  FakeQemuHost fake;
+  const LeakCheck check(fake.root());
+  fake.config.session.goodbye = std::chrono::milliseconds(300);
+  fake.config.stop.power_off = std::chrono::milliseconds(300);
+  const VmInfo vm = fake.create();
+  REQUIRE(
+      fake.agent().start_job(vm.vm_id, job_of(cat("echo up; ", while_there(fake.root() / "go")))));
+  CHECK(eventually([&] { return read_text(fake.paths().vm(vm.uid, "job.log")) == "up\n"; }));
+  const auto record = read_vm_record(fake.host, fake.paths(), vm.uid).value();
+  const auto children = split(
+      trim(read_text(cat("/proc/", record.process.pid, "/task/", record.process.pid, "/children"))),
+      ' ');
+  REQUIRE_FALSE(children.empty());
+  for (const std::string& child : children) REQUIRE(::kill(std::stoi(child), SIGSTOP) == 0);
+
+  REQUIRE(fake.agent().destroy_vm(vm.vm_id));
+
+  CHECK(fake.agent().job(vm.uid).value().state == JobState::lost);
+  CHECK(whole_log(fake.agent(), vm.uid) == "up\n");
+  fs::remove(fake.root() / "go");
+  fake.drop_agent();
+  CHECK(leaks_that_stay(check) == Leaks{});
+}
+
+TEST_CASE("KVM is tried with a guest first, once, and nothing of the trial stays") {
+  FakeQemuHost fake;
+  const LeakCheck check(fake.root());
+  fake.config.accel = AccelPolicy::automatic;
+  fake.config.kvm_device = fake.root() / "kvm";
+  fake.config.kvm_trial_budget = std::chrono::seconds(60);
+  Accel expected = Accel::tcg;
+  SECTION("where it cannot be opened") {}
+  SECTION("where guests run under it") {
+    write_text(fake.config.kvm_device, "");
+    expected = Accel::kvm;
+  }
+  SECTION("where guests hang under it") {
+    write_text(fake.config.kvm_device, "");
+    fake.config.kvm_trial_budget = std::chrono::milliseconds(300);
+    fake.plan_silent_guest();
+    CHECK_FALSE(fake.agent().create_vm({.name = "fuse-train", .image = "no-such"}));
+    // The trial is made by the first VM that could be started; its own boot is not
+    // what this is about.
+    auto made = std::async(std::launch::async, [agent = &fake.agent()] {
+      return agent->create_vm({.name = "fuse-train"});
+    });
+    CHECK(eventually([&] { return fs::exists(fake.paths().accel()); }));
+    REQUIRE(fake.agent().destroy_vm("fuse-train"));
+    CHECK_FALSE(made.get());
+    fake.plan("");
+    fake.drop_agent();  // the next one knows
+  }
+
+  const VmInfo vm = fake.create();
+
+  CHECK(read_vm_record(fake.host, fake.paths(), vm.uid).value().accel == expected);
+  CHECK((!fs::exists(fake.paths().probes()) || fs::is_empty(fake.paths().probes())));
+  REQUIRE(fake.agent().destroy_vm(vm.vm_id));
+  fake.drop_agent();
+  CHECK(leaks_that_stay(check) == Leaks{});
+}
+
+TEST_CASE("a host without QEMU says what to install") {
+  FakeQemuHost fake;
+  fake.config.path = fake.root();
+  SECTION("no QEMU") {
+    fake.config.qemu = "qemu-system-x86_64";
+  }
+  SECTION("no qemu-img") {}
+  const auto made = fake.agent().create_vm({.name = "fuse-train"});
+  REQUIRE_FALSE(made);
+  CHECK(made.error().code == ErrorCode::unavailable);
+  CHECK(made.error().message ==
+        (fake.config.qemu == "qemu-system-x86_64"
+             ? "qemu-system-x86_64 is not on this host: install QEMU (Debian: qemu-system-x86)"
+             : "qemu-img is not on this host: install QEMU (Debian: qemu-utils)"));
 }
 
 }  // namespace

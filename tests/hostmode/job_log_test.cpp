@@ -1,5 +1,8 @@
 #include "hostmode/job_log.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <future>
 #include <thread>
 
@@ -128,6 +131,42 @@ TEST_CASE("a log goes on where its file ends, and is read on when the file is mo
   CHECK(take(*JobLog::open_finished(dir.path() / "moved").value(), {.follow = true}).bytes ==
         "one\ntwo\n");
   CHECK(take(*JobLog::open_finished(dir.path() / "none").value(), {.follow = true}).bytes.empty());
+}
+
+// No file of this process may grow beyond so many bytes while it lives.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST_CASE("what does not fit on the disk is not taken at all, and can come again") {
+  const TestDir dir;
+  const auto log = JobLog::open(dir.path() / "log").value();
+  const std::string piece(5000, 'x');
+  REQUIRE(log->append(piece));
+  {
+    const FileSizeLimit full(8000);
+    CHECK_FALSE(log->append(piece));
+  }
+  CHECK(log->size() == 5000);
+  CHECK(fs::file_size(dir.path() / "log") == 5000);
+  REQUIRE(log->append("rest"));
+  log->finish();
+  CHECK(take(*log, {.follow = true}).bytes == piece + "rest");
 }
 
 TEST_CASE("a job's state is on disk before it is told, and a final one stays") {
