@@ -283,7 +283,7 @@ TEST_CASE("one that is long in answering is waited for, and the user told") {
                      [&world](const std::string& line) { world.said.push_back(line); });
   REQUIRE(client.ensure(AcceptBuild::any));
   REQUIRE(world.said.size() == 2);
-  CHECK(world.said[0].find("waiting for fuse's background process (pid ") == 0);
+  CHECK(world.said[0].find("waiting for fuse's background process") == 0);
 
   // One that has the lock and never answers is named in the end.
   REQUIRE(client.stop());
@@ -293,8 +293,10 @@ TEST_CASE("one that is long in answering is waited for, and the user told") {
   LocalClient impatient({.paths = world.paths,
                          .program = world.program,
                          .environment = world.environment,
-                         .patience = std::chrono::milliseconds(300)},
-                        world.host, world.clock, [](const std::string&) {});
+                         .patience = std::chrono::milliseconds(300),
+                         .silence = std::chrono::milliseconds(50)},
+                        world.host, world.clock,
+                        [&world](const std::string& line) { world.said.push_back(line); });
   const auto info = impatient.ensure(AcceptBuild::any);
   REQUIRE_FALSE(info);
   CHECK(info.error().code == ErrorCode::unreachable);
@@ -302,6 +304,8 @@ TEST_CASE("one that is long in answering is waited for, and the user told") {
                                       world.paths.socket().native())) != std::string::npos);
   CHECK(info.error().details.at("hint").find(cat("to end it: kill ", ::getpid())) !=
         std::string::npos);
+  CHECK(world.said.back().find(cat("waiting for fuse's background process (pid ", ::getpid(),
+                                   "); what it does: ")) == 0);
 }
 
 TEST_CASE("a program that cannot be started is an error of its own") {
