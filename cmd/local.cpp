@@ -106,13 +106,14 @@ int run_local_serve(Context& context, const std::string& state) {
   if (!config) return context.fail(config.error());
   StreamLog log(context.err, context.clock, LogFormat::text, LogLevel::info);
   const LocalPaths paths{config->state_dir};
-  const auto served =
-      serve_local({.paths = paths},
-                  {.host = context.host,
-                   .clock = context.clock,
-                   .log = log,
-                   .watch_signals = context.watch_signals,
-                   .make_agent = [&] { return make_local_agent(*config, paths, context, log); }});
+  const auto served = serve_local(
+      {.paths = paths}, {.host = context.host,
+                         .clock = context.clock,
+                         .log = log,
+                         .watch_signals = context.watch_signals,
+                         .make_agent = [&](std::function<void()> on_end) {
+                           return make_local_agent(*config, paths, context, log, std::move(on_end));
+                         }});
   if (!served) return context.fail(served.error());
   return success;
 }

@@ -12,15 +12,16 @@ namespace {
 class QemuLocalAgent final : public LocalAgent {
  public:
   static Result<std::unique_ptr<LocalAgent>> start(ImageStoreConfig images, AgentConfig config,
-                                                   const Context& context, Log& log) {
+                                                   const Context& context, Log& log,
+                                                   std::function<void()> on_end) {
     // The agent keeps a way to the store, so the store comes first and stays put.
     std::unique_ptr<QemuLocalAgent> made(new QemuLocalAgent(std::move(images)));
     AgentWorld world{.host = context.host,
                      .clock = context.clock,
                      .log = log,
-                     .resolve_image = [&store = made->images_](const std::string& name) {
-                       return store.resolve(name);
-                     }};
+                     .resolve_image = [&store = made->images_](
+                                          const std::string& name) { return store.resolve(name); },
+                     .on_end = std::move(on_end)};
     auto agent = Agent::start(std::move(world), std::move(config));
     if (!agent) return agent.error();
     made->agent_ = std::move(*agent);
@@ -46,7 +47,8 @@ ImageStoreConfig image_store_config(const Config& config) {
 }
 
 Result<std::unique_ptr<LocalAgent>> make_local_agent(const Config& config, const LocalPaths& paths,
-                                                     const Context& context, Log& log) {
+                                                     const Context& context, Log& log,
+                                                     std::function<void()> on_end) {
   AgentConfig agent{.state_dir = paths.agent_state()};
   if (const auto path = context.variables("PATH"); path && !path->empty()) agent.path = *path;
   if (const auto qemu = context.variables("QEMU_BIN"); qemu && !qemu->empty()) agent.qemu = *qemu;
@@ -58,7 +60,8 @@ Result<std::unique_ptr<LocalAgent>> make_local_agent(const Config& config, const
     }
     agent.accel = *policy;
   }
-  return QemuLocalAgent::start(image_store_config(config), std::move(agent), context, log);
+  return QemuLocalAgent::start(image_store_config(config), std::move(agent), context, log,
+                               std::move(on_end));
 }
 
 }  // namespace fuse::cmd

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "base/log.h"
@@ -16,6 +17,7 @@ ImageStoreConfig image_store_config(const Config& config);
 // The agent of this machine as a plain user has it: QEMU, user networking, no
 // GPUs unless there are some.
 Result<std::unique_ptr<LocalAgent>> make_local_agent(const Config& config, const LocalPaths& paths,
-                                                     const Context& context, Log& log);
+                                                     const Context& context, Log& log,
+                                                     std::function<void()> on_end);
 
 }  // namespace fuse::cmd

@@ -154,7 +154,7 @@ Result<void> serve_local(const LocalDaemonOptions& options, const LocalDaemonPar
                               {"state", options.paths.dir.native()}});
   const auto orchestrator = open_orchestrator(options, parts);
   if (!orchestrator) return orchestrator.error();
-  const auto agent = parts.make_agent();
+  const auto agent = parts.make_agent([&to = **orchestrator] { to.look_now(); });
   if (!agent) return in_context("this machine's agent", agent.error());
   if (const auto attached = (*orchestrator)->attach_local_host({}, (*agent)->agent()); !attached) {
     return in_context("this machine's agent", attached.error());

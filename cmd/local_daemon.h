@@ -23,7 +23,9 @@ class LocalAgent {
   // Files of guest images that VMs are started from.
   [[nodiscard]] virtual std::set<fs::path> images_in_use() const = 0;
 };
-using MakeLocalAgent = std::function<Result<std::unique_ptr<LocalAgent>>()>;
+// `on_end` is for AgentWorld::on_end.
+using MakeLocalAgent =
+    std::function<Result<std::unique_ptr<LocalAgent>>(std::function<void()> on_end)>;
 
 struct LocalDaemonOptions {
   LocalPaths paths{};

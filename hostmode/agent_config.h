@@ -45,6 +45,8 @@ struct AgentWorld {
   Log& log;
   // As ImageStore::resolve.
   std::function<Result<Image>(const std::string& name)> resolve_image{};
+  // Called, from any thread, once the end of a job or of a VM has become known.
+  std::function<void()> on_end = [] {};
 };
 
 }  // namespace fuse

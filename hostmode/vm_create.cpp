@@ -189,9 +189,12 @@ Result<void> VmKeeper::boot(Vm& vm, VmRecord record) {
 }
 
 Result<void> VmKeeper::begin_session(Vm& vm, BootedVm booted) {
-  auto session = VmSession::open(
-      {.host = world_.host, .clock = world_.clock, .log = world_.log, .limits = config_.session},
-      paths_.vm(vm.record().uid), std::move(booted.guest));
+  auto session = VmSession::open({.host = world_.host,
+                                  .clock = world_.clock,
+                                  .log = world_.log,
+                                  .limits = config_.session,
+                                  .on_result = world_.on_end},
+                                 paths_.vm(vm.record().uid), std::move(booted.guest));
   if (!session) return session.error();
   vm.run(booted.qemu, std::move(session).value());
   auto watch = ExitWatch::begin(booted.qemu, [this, &vm] { settle_end(vm); });

@@ -83,6 +83,7 @@ void VmKeeper::settle_end(Vm& vm) {
     if (!record.destroying) {
       world_.log.warning("a vm has ended", {{"vm", record.vm_id}, {"reason", record.reason}});
     }
+    world_.on_end();
   });
 }
 

@@ -217,6 +217,7 @@ bool VmSession::take_result(GuestClient& guest, std::stop_token stop) {
     pause(pump_retry, stop);
     return false;
   }
+  context_.on_result();
   return true;
 }
 

@@ -39,6 +39,8 @@ class VmSession {
     const Clock& clock;
     Log& log;
     SessionLimits limits{};
+    // Called once the job's result is known, on a thread of the session's own.
+    std::function<void()> on_result{};
   };
 
   // `first` is the connection on which the guest said its first hello, or null.

@@ -129,6 +129,11 @@ void Orchestrator::start() {
   every(between_passes, [](Parts& p) { p.reconciler.pass(); });
 }
 
+void Orchestrator::look_now() {
+  parts_->worker.hurry();
+  parts_->store->wakeups().notify_all();
+}
+
 void Orchestrator::stop() {
   parts_->service.stop();
   if (parts_->threads.empty()) return;

@@ -54,6 +54,9 @@ class Orchestrator {
   // Starts the threads that work on operations and reconcile.  Before it,
   // requests are taken and wait.
   void start();
+  // Looks after what is watched at once, not when its next look is due: a local
+  // host's agent has news.
+  void look_now();
   // Lets every step in hand finish, then joins the threads.  Environments go on.
   void stop();
 

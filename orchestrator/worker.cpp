@@ -209,6 +209,15 @@ void Worker::run(const std::stop_token& stop) {
   }
 }
 
+void Worker::hurry() {
+  const SteadyTime now = clock_.steady();
+  holding_.with([&](Holding& holding) {
+    for (Held& held : holding.waiting) {
+      if (held.operation.kind == OperationKind::watch) held.due = now;
+    }
+  });
+}
+
 void Worker::renew() {
   const WallTime until = clock_.wall() + options_.lease;
   auto done = store_.run([&](StoreTx& tx) { return tx.operations.renew(options_.owner, until); });

@@ -37,6 +37,9 @@ class Worker {
   // Takes turns until stopped.
   void run(const std::stop_token& stop);
 
+  // Makes every look at a running environment that waits for its time due now.
+  void hurry();
+
   // Extends the leases of everything that is worked on.  Call it well within
   // their length.
   void renew();

@@ -80,7 +80,8 @@ int serve(const fs::path& state) {
        .clock = clock,
        .log = log,
        .watch_signals = watch_signals,
-       .make_agent = []() -> Result<std::unique_ptr<LocalAgent>> {
+       .make_agent =
+           [](const std::function<void()>& /*on_end*/) -> Result<std::unique_ptr<LocalAgent>> {
          std::this_thread::sleep_for(
              milliseconds_of("FUSE_TEST_SLOW_MS", std::chrono::milliseconds(0)));
          if (const char* why = std::getenv("FUSE_TEST_FAIL")) {

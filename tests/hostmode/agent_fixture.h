@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ class FakeQemuHost {
   void plan_silent_guest(const std::string& extra = "");
   // Of the agents that are started from now on.
   AgentConfig config{};
+  // How often the agent has told of an end.
+  std::atomic<int> ends{0};
   // The agent; the first call starts it.
   Agent& agent();
   Result<std::unique_ptr<Agent>> start_agent(Host& on);

@@ -268,6 +268,7 @@ TEST_CASE("a job's every byte and its code arrive, live and after its VM is gone
   CHECK(status->state == JobState::exited);
   CHECK(status->exit_code == code);
   CHECK(status->log_bytes == live.size());
+  CHECK(eventually([&] { return fake.ends == 1; }));
 
   REQUIRE(fake.agent().destroy_vm(vm.vm_id));
   for (const std::string& id : {vm.vm_id, vm.uid}) {
@@ -299,6 +300,16 @@ TEST_CASE("a VM that is destroyed while its job runs gives up its log first") {
   CHECK(job->reason == "stopped");
   fake.drop_agent();
   CHECK(leaks_that_stay(check) == Leaks{});
+}
+
+TEST_CASE("a VM that ends by itself is told of") {
+  FakeQemuHost fake;
+  const VmInfo vm = fake.create();
+  const auto record = read_vm_record(fake.host, fake.paths(), vm.uid).value();
+  REQUIRE(::kill(record.process.pid, SIGKILL) == 0);
+  CHECK(eventually([&] { return fake.ends == 1; }));
+  CHECK_FALSE(fake.agent().get_vm(vm.uid).value().alive);
+  REQUIRE(fake.agent().destroy_vm(vm.vm_id));
 }
 
 TEST_CASE("VMs and jobs go on while there is no agent, and the next one takes them up") {

@@ -266,6 +266,18 @@ TEST_CASE("a job whose vm dies is lost, and its environment says why") {
   CHECK(engine.host.vms().empty());
 }
 
+TEST_CASE("a look that is hurried finds a job's end before its time") {
+  Engine engine;
+  const Environment environment = engine.create(job_request("short"));
+  engine.run_until_idle();
+  engine.host.set_job(environment.uid,
+                      {.state = JobState::exited, .phase = JobPhase::done, .exit_code = 4});
+  CHECK(engine.run_until_idle() == 0);
+  engine.worker->hurry();
+  CHECK(engine.run_until_idle() > 0);
+  CHECK(engine.get(environment.uid).job->exit_code == 4);
+}
+
 TEST_CASE("a job that ends leaves its environment running unless it is told otherwise") {
   Engine engine;
   const Environment environment = engine.create(job_request("kept"));
