@@ -46,6 +46,14 @@ std::string end_text(const JobStatus& job, const std::string& why) {
   return cat(code_text(job), after);
 }
 
+std::string failure_hint(const Environment& environment, std::string_view reason) {
+  // As agents put it.
+  if (reason.find("bake and place a rootfs") != std::string_view::npos) {
+    return cat("where the image is to be used: fuse image bake ", environment.spec.image);
+  }
+  return cat("what is known of it: fuse environment get --ended ", environment.id);
+}
+
 std::string short_text(const JobStatus& job) {
   if (job.state == JobState::lost) return "lost";
   if (job.state == JobState::exited) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "orchestrator/api/types.h"
 
@@ -10,6 +11,9 @@ namespace fuse::cmd {
 // "build step 2 of 3 (pip install) failed: exit 1".  `why` tells of a lost one
 // what became of its VM.
 std::string end_text(const JobStatus& job, const std::string& why = {});
+
+// What to do about an environment that failed for this reason.
+std::string failure_hint(const Environment& environment, std::string_view reason);
 
 // What a job is at, in a few words for a table: "running", "build 2/3", "exit 0".
 std::string short_text(const JobStatus& job);

@@ -51,8 +51,7 @@ int finish(const Context& context, const RunOptions& options, const Environment&
     case Followed::End::environment_ended:
     case Followed::End::failed: {
       Error error = in_context(environment.id, followed.error);
-      error.details.emplace(
-          "hint", cat("what is known of it: fuse environment get --ended ", environment.id));
+      error.details.emplace("hint", failure_hint(environment, error.message));
       return context.fail_own(error);
     }
     case Followed::End::detached:

@@ -87,10 +87,9 @@ int verdict(const Context& context, EnvironmentApi& api, const Environment& envi
     print_tail(context, api, uid);
     Error error{ErrorCode::internal,
                 cat(environment.id, ": ",
-                    job_failed || job_lost ? end_text(*environment.job, environment.error)
-                                           : printable(environment.error))};
-    error.details["hint"] =
-        cat("what is known of it: fuse environment get --ended ", environment.id);
+                    environment.error.empty() && environment.job ? end_text(*environment.job)
+                                                                 : printable(environment.error))};
+    error.details["hint"] = failure_hint(environment, error.message);
     return context.fail(error);
   }
   if (job_failed) print_tail(context, api, uid);

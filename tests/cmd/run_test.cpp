@@ -112,7 +112,7 @@ TEST_CASE("a lost job's line says what became of its VM") {
     world.environments.story = {state_event(EnvironmentState::running), job_event(running_job()),
                                 job_event(lost), state_event(EnvironmentState::failed, why)};
     CHECK(world.fuse({command}) != success);
-    CHECK(says(world.err, cat("fuse-train: lost: ", why)));
+    CHECK(says(world.err, why));
   }
 }
 
@@ -124,6 +124,16 @@ TEST_CASE("what fails before there is a job is 125 for run, with the reason") {
       state_event(EnvironmentState::failed, "provision vm fuse-train: no QEMU")};
   CHECK(world.fuse({"run"}) == fuse_failed);
   CHECK(says(world.err, "error: fuse-train: provision vm fuse-train: no QEMU\n"));
+
+  const std::string no_image =
+      "provision vm fuse-train: base image 'micro' not found at /x/micro.qcow2; bake and place a "
+      "rootfs there before use";
+  for (const char* command : {"run", "up"}) {
+    JobWorld unbaked;
+    unbaked.environments.story = {state_event(EnvironmentState::failed, no_image)};
+    CHECK(unbaked.fuse({command}) != success);
+    CHECK(says(unbaked.err, "where the image is to be used: fuse image bake micro\n"));
+  }
 
   JobWorld refused;
   refused.environments.create_error =

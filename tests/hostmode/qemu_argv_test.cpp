@@ -43,7 +43,8 @@ const Argv whole = {
     "-initrd",
     "/images/initrd",
     "-append",
-    "console=ttyS0 quiet panic=-1 fuse.host=fuse-train fuse.net=user fuse.root=/dev/vda",
+    "console=ttyS0 quiet panic=-1 cryptomgr.notests fuse.host=fuse-train fuse.net=user "
+    "fuse.root=/dev/vda",
     "-chardev",
     "socket,id=qmp,path=qmp.sock,server=on,wait=off",
     "-mon",
@@ -95,7 +96,8 @@ TEST_CASE("without disk and network nothing of them is in the command line") {
   CHECK(word_after(argv, "-machine") == "q35,accel=tcg");
   CHECK(word_after(argv, "-cpu") == "max");
   CHECK(word_after(argv, "-append") ==
-        "console=ttyS0 quiet panic=-1 no_timer_check fuse.host=fuse-train fuse.net=none");
+        "console=ttyS0 quiet panic=-1 cryptomgr.notests no_timer_check fuse.host=fuse-train "
+        "fuse.net=none");
   const std::string all = join(argv, " ");
   CHECK(all.find("disk0") == std::string::npos);
   CHECK(all.find("net0") == std::string::npos);
