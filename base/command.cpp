@@ -65,35 +65,42 @@ struct Streams {
   Fd err;
 };
 
-// Moves bytes until both outputs are closed; the inner error says why it gave
-// up.
-Result<std::optional<Error>> pump(Streams& streams, std::string_view input, CommandOutput& output,
-                                  const CommandLimits& limits) {
+// Waits until one of the streams is ready, `most` at most, and moves what can be
+// moved.
+Result<void> move_bytes(Streams& streams, std::string_view& input, CommandOutput& output,
+                        const CommandLimits& limits, std::chrono::milliseconds most) {
+  std::array<pollfd, 3> fds = {{{streams.out.get(), POLLIN, 0},
+                                {streams.err.get(), POLLIN, 0},
+                                {streams.in.get(), POLLOUT, 0}}};
+  if (::poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(most.count(), 60000))) < 0) {
+    if (errno == EINTR) return {};
+    return errno_error("poll a command", errno);
+  }
+  if (fds[0].revents != 0) {
+    if (auto r = drain(streams.out, output.out, limits.most_output); !r) return r.error();
+  }
+  if (fds[1].revents != 0) {
+    if (auto r = drain(streams.err, output.err, limits.most_output); !r) return r.error();
+  }
+  if (fds[2].revents != 0) feed(streams.in, input);
+  return {};
+}
+
+// Moves bytes until both outputs are closed.
+Result<void> pump(Streams& streams, std::string_view input, CommandOutput& output,
+                  const CommandLimits& limits) {
   const auto deadline = std::chrono::steady_clock::now() + limits.timeout;
   if (input.empty()) streams.in.reset();
   while (streams.out.valid() || streams.err.valid()) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
-      return std::optional(
-          Error{ErrorCode::unavailable, cat("did not end within ", limits.timeout.count(), " ms")});
+      return Error{ErrorCode::unavailable,
+                   cat("did not end within ", limits.timeout.count(), " ms")};
     }
-    std::array<pollfd, 3> fds = {{{streams.out.get(), POLLIN, 0},
-                                  {streams.err.get(), POLLIN, 0},
-                                  {streams.in.get(), POLLOUT, 0}}};
-    if (::poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(left.count(), 60000))) < 0) {
-      if (errno == EINTR) continue;
-      return errno_error("poll a command", errno);
-    }
-    if (fds[0].revents != 0) {
-      if (auto r = drain(streams.out, output.out, limits.most_output); !r) return r.error();
-    }
-    if (fds[1].revents != 0) {
-      if (auto r = drain(streams.err, output.err, limits.most_output); !r) return r.error();
-    }
-    if (fds[2].revents != 0) feed(streams.in, input);
+    if (auto moved = move_bytes(streams, input, output, limits, left); !moved) return moved.error();
   }
-  return std::optional<Error>();
+  return {};
 }
 
 }  // namespace
@@ -120,7 +127,6 @@ Result<CommandOutput> run_command(Host& host, SpawnSpec spec, std::string_view i
   Streams streams{std::move(in->write), std::move(out->read), std::move(err->read)};
   const auto pumped = pump(streams, input, output, limits);
   if (!pumped) return in_context(name, pumped.error());
-  if (*pumped) return in_context(name, **pumped);
   // Outputs are closed: what is left is the exit itself.
   const auto status = (*process)->wait(limits.timeout);
   if (!status) return status.error();

@@ -33,30 +33,40 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
+// Well-formed UTF-8: the first bytes of a sequence, its length, and the limits of
+// the second byte, which keep out overlong forms, surrogates and what lies
+// beyond Unicode.
+struct Utf8Range {
+  unsigned char first;
+  unsigned char last;
+  std::size_t length;
+  unsigned char low;
+  unsigned char high;
+};
+constexpr std::array<Utf8Range, 9> utf8_ranges = {{{0x00, 0x7F, 1, 0x00, 0x00},
+                                                   {0xC2, 0xDF, 2, 0x80, 0xBF},
+                                                   {0xE0, 0xE0, 3, 0xA0, 0xBF},
+                                                   {0xE1, 0xEC, 3, 0x80, 0xBF},
+                                                   {0xED, 0xED, 3, 0x80, 0x9F},
+                                                   {0xEE, 0xEF, 3, 0x80, 0xBF},
+                                                   {0xF0, 0xF0, 4, 0x90, 0xBF},
+                                                   {0xF1, 0xF3, 4, 0x80, 0xBF},
+                                                   {0xF4, 0xF4, 4, 0x80, 0x8F}}};
+
 // The length of the valid UTF-8 sequence at the start of `text`, or 0.
 std::size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&text](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  std::size_t length = 0;
-  unsigned char low = 0x80;
-  unsigned char high = 0xBF;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    if (lead == 0xE0) low = 0xA0;
-    if (lead == 0xED) high = 0x9F;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    if (lead == 0xF0) low = 0x90;
-    if (lead == 0xF4) high = 0x8F;
+  const auto within = [&text](std::size_t i, unsigned char low, unsigned char high) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    return byte >= low && byte <= high;
+  };
+  const auto* const range = std::ranges::find_if(
+      utf8_ranges, [&within](const Utf8Range& r) { return within(0, r.first, r.last); });
+  if (range == utf8_ranges.end() || text.size() < range->length) return 0;
+  if (range->length > 1 && !within(1, range->low, range->high)) return 0;
+  for (std::size_t i = 2; i < range->length; ++i) {
+    if (!within(i, 0x80, 0xBF)) return 0;
   }
-  if (length == 0 || text.size() < length || byte(1) < low || byte(1) > high) return 0;
-  for (std::size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
-  }
-  return length;
+  return range->length;
 }
 
 }  // namespace

@@ -45,8 +45,7 @@ bool method_fits(std::string_view route, std::string_view asked) {
 
 std::string joined_methods(std::vector<std::string> methods) {
   std::ranges::sort(methods);
-  const auto repeated = std::ranges::unique(methods);
-  methods.erase(repeated.begin(), repeated.end());
+  methods.erase(std::unique(methods.begin(), methods.end()), methods.end());
   return join(methods, ", ");
 }
 
