@@ -24,7 +24,22 @@ bool is_unique_violation(const Error& error) {
 }
 
 // Why an insert was given up, for the one who runs the transaction.
-enum class Hitch { none, host_moved, device_taken, task_taken };
+Error hitch(const std::string& what) {
+  return {ErrorCode::conflict, what, {{"hitch", what}}};
+}
+
+Result<void> bind_devices(StoreTx& tx, const std::string& uid, const Placement& placement) {
+  const auto bind = [&](const std::vector<std::string>& uuids, DeviceKind kind) -> Result<void> {
+    for (const std::string& uuid : uuids) {
+      if (auto done = tx.bindings.insert({uid, placement.host_id, uuid, kind}); !done) {
+        return is_unique_violation(done.error()) ? hitch("a device is taken") : done.error();
+      }
+    }
+    return {};
+  };
+  if (auto done = bind(placement.gpu_device_uuids, DeviceKind::gpu); !done) return done;
+  return bind(placement.mig_instance_uuids, DeviceKind::mig);
+}
 
 bool is_over(const JobStatus& job) {
   return job.state == JobState::exited || job.state == JobState::lost;
@@ -149,9 +164,6 @@ Result<EnvironmentRow> EnvironmentService::new_row(const CreateEnvironmentReques
 Result<void> EnvironmentService::insert(StoreTx& tx, const EnvironmentRow& row,
                                         const CreateEnvironmentRequest& request,
                                         const Placement& placement) const {
-  const auto hitch = [](std::string what) {
-    return Error{ErrorCode::conflict, what, {{"hitch", what}}};
-  };
   const auto raised = tx.hosts.raise(placement.host_id, placement.host_version);
   if (!raised) return raised.error();
   if (*raised == HostTable::Raised::moved) return hitch("the host changed");
@@ -159,16 +171,7 @@ Result<void> EnvironmentService::insert(StoreTx& tx, const EnvironmentRow& row,
     return is_unique_violation(done.error()) ? hitch("the task is taken") : done.error();
   }
   const std::string& uid = row.environment.uid;
-  const auto bind = [&](const std::vector<std::string>& uuids, DeviceKind kind) -> Result<void> {
-    for (const std::string& uuid : uuids) {
-      if (auto done = tx.bindings.insert({uid, placement.host_id, uuid, kind}); !done) {
-        return is_unique_violation(done.error()) ? hitch("a device is taken") : done.error();
-      }
-    }
-    return {};
-  };
-  if (auto done = bind(placement.gpu_device_uuids, DeviceKind::gpu); !done) return done;
-  if (auto done = bind(placement.mig_instance_uuids, DeviceKind::mig); !done) return done;
+  if (auto done = bind_devices(tx, uid, placement); !done) return done;
   if (auto done = tx.deliveries.insert(uid, request); !done) return done;
   auto noted = tx.operations.insert({.id = new_ulid(row.created),
                                      .environment_uid = uid,

@@ -127,7 +127,7 @@ Result<void> EnvironmentTable::update(EnvironmentRow& row) {
 }
 
 Result<std::optional<EnvironmentRow>> EnvironmentTable::one(std::string_view where,
-                                                            std::vector<SqlValue> values) {
+                                                            const std::vector<SqlValue>& values) {
   const auto rows = sql_.query(cat("SELECT ", columns, " FROM environments WHERE ", where), values);
   if (!rows) return rows.error();
   if (rows->empty()) return std::optional<EnvironmentRow>();

@@ -31,8 +31,8 @@ EnvironmentServiceOptions service_options(const OrchestratorConfig& config) {
 }
 
 // The row of a host, new or as it was with what its agent says now.
-HostRow host_row(const LocalHost& host, std::optional<HostRow> known, const HostCapacity& capacity,
-                 WallTime now) {
+HostRow host_row(const LocalHost& host, const std::optional<HostRow>& known,
+                 const HostCapacity& capacity, WallTime now) {
   HostRow row = known.value_or(HostRow());
   if (!known) row.info.created_at = to_rfc3339(now);
   row.info.id = host.id;
@@ -97,10 +97,10 @@ Result<void> Orchestrator::attach_local_host(const LocalHost& host, HostAgent ag
   if (!capacity) return in_context(cat("host ", host.id), capacity.error());
   const WallTime now = parts_->clock.wall();
   auto entered = parts_->store->run([&](StoreTx& tx) -> Result<void> {
-    auto known = tx.hosts.by_id(host.id);
+    const auto known = tx.hosts.by_id(host.id);
     if (!known) return known.error();
     const bool is_new = !known->has_value();
-    const HostRow row = host_row(host, *std::move(known), *capacity, now);
+    const HostRow row = host_row(host, *known, *capacity, now);
     return is_new ? tx.hosts.insert(row) : tx.hosts.update(row);
   });
   if (!entered) return entered;

@@ -233,6 +233,7 @@ std::string summary(const ResourceSpec& spec, const std::vector<HostVerdict>& ho
   std::map<std::string, int> counts;
   for (const HostVerdict& host : hosts) ++counts[host.refusals.front().gate];
   std::vector<std::string> parts;
+  parts.reserve(counts.size());
   for (const auto& [gate, count] : counts) {
     parts.push_back(cat(count, count == 1 ? " host fails at " : " hosts fail at ", gate));
   }

@@ -23,6 +23,7 @@ struct StoreTx {
         deliveries(sql, key) {}
   StoreTx(const StoreTx&) = delete;
   StoreTx& operator=(const StoreTx&) = delete;
+  ~StoreTx() = default;
 
   std::set<std::string> touched{};  // environments that got an event
   EnvironmentTable environments;

@@ -35,7 +35,8 @@ class EnvironmentTable {
   Result<std::int64_t> remove_ended_before(WallTime time);
 
  private:
-  Result<std::optional<EnvironmentRow>> one(std::string_view where, std::vector<SqlValue> values);
+  Result<std::optional<EnvironmentRow>> one(std::string_view where,
+                                            const std::vector<SqlValue>& values);
   SqlConnection& sql_;
 };
 
