@@ -15,6 +15,7 @@ struct Location {
   int column = 0;
 
   [[nodiscard]] bool known() const { return line > 0; }
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes the hidden 0 of <=> for a pointer
   friend auto operator<=>(const Location&, const Location&) = default;
 };
 

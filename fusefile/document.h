@@ -17,7 +17,7 @@ struct Document {
   std::string text{};
   std::int64_t number = 0;
   std::vector<Document> items{};
-  std::vector<DocumentMember> members{};
+  std::vector<DocumentMember> members;
 
   // Appends to a map.
   void set(std::string_view key, Document value);

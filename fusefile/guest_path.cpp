@@ -12,11 +12,10 @@ std::string clean_path(std::string_view path) {
   std::vector<std::string> names;
   for (std::string& name : split(path, '/')) {
     if (name.empty() || name == ".") continue;
-    if (name != "..") {
-      names.push_back(std::move(name));
-    } else if (!names.empty() && names.back() != "..") {
+    const bool up = name == "..";
+    if (up && !names.empty() && names.back() != "..") {
       names.pop_back();
-    } else if (!absolute) {
+    } else if (!up || !absolute) {
       names.push_back(std::move(name));
     }
   }

@@ -77,14 +77,11 @@ Styles styles_of(std::string_view text) {
     const std::uint32_t point = characters[i].point;
     const std::uint32_t before = i > 0 ? characters[i - 1].point : 'x';
     if (has_indicator(characters, i) || is_break(point)) styles.plain = false;
-    if (point == '\t') {
+    if (point == '\t' || (point == ' ' && is_break(before))) {
       styles.plain = false;
       styles.single_quoted = false;
     } else if (!is_printable(point) || (is_break(point) && before == ' ')) {
       styles = {false, false, false};
-    } else if (point == ' ' && is_break(before)) {
-      styles.plain = false;
-      styles.single_quoted = false;
     }
   }
   const std::uint32_t first = characters.front().point;
@@ -174,7 +171,7 @@ std::string literal(std::string_view text, std::size_t indent) {
 
 // `indent` is that of the lines of a block.
 std::string scalar(std::string_view written, std::size_t indent) {
-  const std::string text = valid_utf8(written);
+  std::string text = valid_utf8(written);
   const Styles styles = styles_of(text);
   if (text.find('\n') != std::string_view::npos) {
     return styles.literal ? literal(text, indent) : double_quoted(text);

@@ -45,6 +45,7 @@ class Children {
   explicit Children(Fd signals) : signals_(std::move(signals)) {}
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
+  ~Children() = default;
 
   // Starts it; `on_exit` is called when it has ended and was reaped.
   Result<pid_t> start(const ChildSpec& spec, OnExit on_exit);

@@ -52,6 +52,7 @@ class EventLoop {
   explicit EventLoop(Fd epoll) : epoll_(std::move(epoll)) {}
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
+  ~EventLoop() = default;
 
   // Calls the handler with the events of `fd`, which stays open until the watch
   // is dropped.

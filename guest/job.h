@@ -36,6 +36,7 @@ class Job {
   Job(EventLoop& loop, Children& children, JobPlaces places, std::string boot_id);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
+  ~Job() = default;
 
   // Takes up what an earlier agent left: a job that had not ended is lost, and
   // what still runs of it is killed.

@@ -36,6 +36,7 @@ class Port {
         listener_(listens ? std::move(fd) : Fd()) {}
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
+  ~Port() = default;
 
   // Serves the link from here on; it must outlive the port's use of it.
   Result<void> serve(ServerLink& link);

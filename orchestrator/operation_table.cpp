@@ -63,10 +63,10 @@ Result<std::optional<OperationRow>> OperationTable::of_environment(const std::st
 
 Result<std::optional<OperationRow>> OperationTable::claim(const std::string& owner, WallTime now,
                                                           WallTime lease_until) {
-  const auto due = first_of(sql_.query(cat("SELECT ", columns,
-                                           " FROM operations WHERE next_try <= $1 AND "
-                                           "lease_until <= $1 ORDER BY next_try, id LIMIT 1"),
-                                       {to_sql_time(now)}));
+  auto due = first_of(sql_.query(cat("SELECT ", columns,
+                                     " FROM operations WHERE next_try <= $1 AND "
+                                     "lease_until <= $1 ORDER BY next_try, id LIMIT 1"),
+                                 {to_sql_time(now)}));
   if (!due || !*due) return due;
   // Says so again, for a database where another replica may have read it too.
   return first_of(

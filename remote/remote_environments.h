@@ -60,6 +60,9 @@ class RemoteEnvironments final : public EnvironmentApi {
   // since its job has ended; nothing.
   enum class LogRest { more, last, none };
   LogRest rest_of_log(const std::string& id);
+  // Whether a log stream that ended well, with `received` bytes, was the last one.
+  // `rest` is what was known before, and is brought up to date.
+  bool was_all(const std::string& id, const LogQuery& query, std::uint64_t received, LogRest& rest);
 
   std::unique_ptr<HttpClient> http_;
   Clock& clock_;

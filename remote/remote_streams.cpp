@@ -186,6 +186,15 @@ RemoteEnvironments::LogRest RemoteEnvironments::rest_of_log(const std::string& i
   return ended ? LogRest::last : LogRest::more;
 }
 
+bool RemoteEnvironments::was_all(const std::string& id, const LogQuery& query,
+                                 std::uint64_t received, LogRest& rest) {
+  if (!query.follow || (rest == LogRest::last && received == 0)) return true;
+  // A server that goes down ends its streams too: ask, and once the job has
+  // ended, read until nothing more comes.
+  rest = rest_of_log(id);
+  return rest == LogRest::none;
+}
+
 Result<LogRange> RemoteEnvironments::logs(const std::string& id, const LogQuery& query,
                                           const ByteSink& sink, std::stop_token stop) {
   Retry retry(clock_, options_.patience);
@@ -201,13 +210,8 @@ Result<LogRange> RemoteEnvironments::logs(const std::string& id, const LogQuery&
       retry.succeeded();
       const std::uint64_t received = reader.settle(reply->head);
       if (reader.refused() || stop.stop_requested()) return reader.range();
-      if (reply->end == HttpStreamReply::End::finished) {
-        if (!query.follow || (rest == LogRest::last && received == 0)) return reader.range();
-        // A server that goes down ends its streams too: ask whether this was all,
-        // and once the job has ended, read until nothing more comes.
-        rest = rest_of_log(id);
-        if (rest == LogRest::none) return reader.range();
-      }
+      const bool finished = reply->end == HttpStreamReply::End::finished;
+      if (finished && was_all(id, query, received, rest)) return reader.range();
     }
     const auto next = prepare_again(retry, refusal, stop);
     if (!next) return next.error();

@@ -155,7 +155,7 @@ std::string error_text(const Error& error) {
 }
 
 Error parse_error_text(std::string_view text) {
-  const Error unreadable{ErrorCode::internal, "the guest answered with an error it did not name"};
+  Error unreadable{ErrorCode::internal, "the guest answered with an error it did not name"};
   const auto value = parse_json(text);
   if (!value) return unreadable;
   JsonReader reader(*value, "");
