@@ -4,7 +4,7 @@
 #   make run      build, bake the base image once, train the example in a VM
 #   make test     everything, with the end-to-end tests on build/fuse
 #   make unit     the unit tests alone
-#   make lint     layers, format, shellcheck, clang-tidy (ALL=1: on every file; TIDY=no: without it)
+#   make lint     layers, format, shellcheck, clang-tidy (TIDY=no: without it)
 #   make asan     unit tests under AddressSanitizer and UBSan; tsan: ThreadSanitizer
 #   make fuzz     each fuzz target for FUZZ_SECONDS
 #   make bench    the benchmarks; they report and never fail
@@ -41,7 +41,7 @@ unit:
 
 lint:
 	scripts/setup build check
-	TIDY=$(TIDY) tests/lint/run $(if $(ALL),--all)
+	TIDY=$(TIDY) tests/lint/run
 
 format:
 	scripts/setup check

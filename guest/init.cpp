@@ -82,8 +82,10 @@ void mark_as_part_of_the_boot() {
   constexpr std::size_t arguments_after_name = 45;
   if (fields.size() <= arguments_after_name) return;
   const auto address = parse_int(fields[arguments_after_name]);
-  if (address && *address > 0)
+  if (address && *address > 0) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the kernel gives the address as a number
     *reinterpret_cast<char*>(static_cast<std::uintptr_t>(*address)) = '@';
+  }
 }
 
 [[noreturn]] void run_agent() {
