@@ -135,8 +135,8 @@ int run_image_bake(Context& context, const ImageBakeOptions& options) {
   const ProgressOptions shown = progress_options(context);
   Progress progress(context.err, context.clock, shown);
   const ProgressTicker ticker(progress, shown.style);
-  const auto manifest =
-      bake_image(store, context.host, context.clock, options.name, *bake, show_steps(progress));
+  bake->listener = show_steps(progress);
+  const auto manifest = bake_image(store, context.host, context.clock, options.name, *bake);
   progress.stop_live();
   if (interruption.happened()) {
     context.note("interrupted: nothing was changed");

@@ -10,7 +10,7 @@ namespace fuse {
 
 namespace {
 
-constexpr std::int64_t longest_exec_ms = 600 * 1000;
+constexpr std::int64_t longest_exec_ms = 600'000;
 
 // A session that keeps the connection it runs on.
 class HeldSession final : public AttachSession {

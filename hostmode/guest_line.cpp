@@ -9,13 +9,8 @@
 
 namespace fuse {
 
-GuestLine::GuestLine(fs::path dir, const LineLimits& limits, const Clock& clock, Log& log,
-                     OnHello on_hello, std::unique_ptr<GuestClient> first)
-    : dir_(std::move(dir)),
-      limits_(limits),
-      clock_(clock),
-      log_(log),
-      on_hello_(std::move(on_hello)) {
+GuestLine::GuestLine(fs::path dir, Context context, std::unique_ptr<GuestClient> first)
+    : dir_(std::move(dir)), context_(std::move(context)) {
   if (first != nullptr) set_up(std::move(first), {});
   thread_ = std::jthread([this](std::stop_token stop) { run(std::move(stop)); });
 }
@@ -47,8 +42,8 @@ void GuestLine::await_break(std::chrono::milliseconds patience) {
     current = client_;
   }
   // The client has no way to tell: it is looked at.
-  const auto deadline = clock_.steady() + patience;
-  while (current != nullptr && current->alive() && clock_.steady() < deadline) {
+  const auto deadline = context_.clock.steady() + patience;
+  while (current != nullptr && current->alive() && context_.clock.steady() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
@@ -70,14 +65,15 @@ void GuestLine::close() {
 Result<std::unique_ptr<GuestClient>> GuestLine::connect(std::stop_token stop) const {
   auto socket = connect_unix(dir_, vm_file::channel_socket);
   if (!socket) return socket.error();
-  return GuestClient::connect(std::move(socket).value(), {.hello = limits_.hello}, std::move(stop));
+  return GuestClient::connect(std::move(socket).value(), {.hello = context_.limits.hello},
+                              std::move(stop));
 }
 
 void GuestLine::set_up(std::unique_ptr<GuestClient> fresh, std::stop_token stop) {
-  if (auto set = fresh->set_clock(clock_.wall(), std::move(stop)); !set) {
-    log_.warning("cannot set the guest's clock", {{"reason", set.error().message}});
+  if (auto set = fresh->set_clock(context_.clock.wall(), std::move(stop)); !set) {
+    context_.log.warning("cannot set the guest's clock", {{"reason", set.error().message}});
   }
-  on_hello_(fresh->hello());
+  context_.on_hello(fresh->hello());
   const std::scoped_lock lock(mutex_);
   if (closed_) return;
   client_ = std::move(fresh);
@@ -85,14 +81,14 @@ void GuestLine::set_up(std::unique_ptr<GuestClient> fresh, std::stop_token stop)
 }
 
 void GuestLine::run(std::stop_token stop) {
-  auto retry = limits_.first_retry;
+  auto retry = context_.limits.first_retry;
   while (!stop.stop_requested()) {
     std::shared_ptr<GuestClient> current;
     {
       std::unique_lock lock(mutex_);
       if (closed_) return;
       if (connected()) {
-        changed_.wait_for(lock, stop, limits_.clock_interval,
+        changed_.wait_for(lock, stop, context_.limits.clock_interval,
                           [&] { return !connected() || look_; });
         look_ = false;
       }
@@ -101,20 +97,20 @@ void GuestLine::run(std::stop_token stop) {
     if (stop.stop_requested()) return;
     if (current != nullptr) {
       // Also how a connection that died in silence is found out.
-      (void)current->set_clock(clock_.wall(), stop);
+      (void)current->set_clock(context_.clock.wall(), stop);
       continue;
     }
     auto fresh = connect(stop);
     if (fresh) {
-      retry = limits_.first_retry;
+      retry = context_.limits.first_retry;
       set_up(std::move(fresh).value(), stop);
       continue;
     }
-    log_.debug("the guest does not answer yet", {{"reason", fresh.error().message}});
+    context_.log.debug("the guest does not answer yet", {{"reason", fresh.error().message}});
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, stop, retry, [&] { return look_; });
     look_ = false;
-    retry = std::min(retry * 2, limits_.last_retry);
+    retry = std::min(retry * 2, context_.limits.last_retry);
   }
 }
 

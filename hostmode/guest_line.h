@@ -34,9 +34,15 @@ class GuestLine {
   // use the new connection.
   using OnHello = std::function<void(const GuestHello& hello)>;
 
+  struct Context {
+    const Clock& clock;
+    Log& log;
+    LineLimits limits{};
+    OnHello on_hello{};
+  };
+
   // `dir` is the VM's folder; `first` an open connection, or null.
-  GuestLine(fs::path dir, const LineLimits& limits, const Clock& clock, Log& log, OnHello on_hello,
-            std::unique_ptr<GuestClient> first);
+  GuestLine(fs::path dir, Context context, std::unique_ptr<GuestClient> first);
   GuestLine(const GuestLine&) = delete;
   GuestLine& operator=(const GuestLine&) = delete;
   ~GuestLine();
@@ -59,10 +65,7 @@ class GuestLine {
   [[nodiscard]] bool connected() const { return client_ != nullptr && client_->alive(); }
 
   fs::path dir_;
-  LineLimits limits_;
-  const Clock& clock_;
-  Log& log_;
-  OnHello on_hello_;
+  Context context_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::shared_ptr<GuestClient> client_;

@@ -69,13 +69,12 @@ class BakeFolder {
 // One bake underway.
 class Bake {
  public:
-  Bake(const ImageStore& store, Host& host, Clock& clock, const BakeOptions& options,
-       const BakeListener& listener, fs::path work)
+  Bake(const ImageStore& store, Host& host, Clock& clock, const BakeOptions& options, fs::path work)
       : store_(store),
         host_(host),
         clock_(clock),
         options_(options),
-        steps_(host, clock, listener, options.stop),
+        steps_(host, clock, options.listener, options.stop),
         work_(std::move(work)) {}
 
   Result<ImageManifest> run(const std::string& name) {
@@ -207,14 +206,13 @@ class Bake {
 }  // namespace
 
 Result<ImageManifest> bake_image(const ImageStore& store, Host& host, Clock& clock,
-                                 const std::string& name, const BakeOptions& options,
-                                 const BakeListener& listener) {
+                                 const std::string& name, const BakeOptions& options) {
   if (auto objection = image_name_objection(name)) {
     return Error{ErrorCode::invalid_argument, *objection};
   }
   const auto folder = BakeFolder::make(host, store, name);
   if (!folder) return folder.error();
-  auto baked = Bake(store, host, clock, options, listener, folder->path()).run(name);
+  auto baked = Bake(store, host, clock, options, folder->path()).run(name);
   if (!baked) return in_context(cat("bake image '", name, "'"), baked.error());
   if (auto collected = store.collect(options.in_use); !collected) return collected.error();
   return baked;

@@ -22,6 +22,7 @@ struct BakeOptions {
   std::vector<std::string> packages{};     // base: more Debian packages
   std::set<fs::path> in_use{};             // files of images that VMs use: not collected
   std::stop_token stop{};
+  BakeListener listener{};  // told of each step
 };
 
 // Makes the image `name` in the store, replacing what has that name: images and
@@ -31,7 +32,6 @@ struct BakeOptions {
 // the packages to install when programs are missing.  Leaves nothing behind but
 // the image.
 Result<ImageManifest> bake_image(const ImageStore& store, Host& host, Clock& clock,
-                                 const std::string& name, const BakeOptions& options,
-                                 const BakeListener& listener);
+                                 const std::string& name, const BakeOptions& options);
 
 }  // namespace fuse

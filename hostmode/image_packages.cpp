@@ -94,7 +94,7 @@ Result<std::string> PackageFetcher::behind(const std::string& metapackage,
   return with_lists([&]() -> Result<std::string> {
     std::vector<std::string> argv = command("apt-cache");
     argv.insert(argv.end(), {"show", "--no-all-versions", metapackage});
-    const auto shown = steps_.run(argv, dir_);
+    auto shown = steps_.run(argv, dir_);
     if (!shown) return shown;
     std::string name = depended_package(*shown, prefix);
     if (!name.empty()) return name;

@@ -66,7 +66,7 @@ std::string archive_end() {
 }
 
 Result<void> copy_bytes(int from, int to, const fs::path& source, std::uint64_t expected) {
-  std::array<char, 256 * 1024> buffer{};
+  std::array<char, 256U << 10U> buffer{};
   std::uint64_t copied = 0;
   while (true) {
     const ssize_t got = ::read(from, buffer.data(), buffer.size());

@@ -87,7 +87,7 @@ Result<void> Receipts::keep(const VmRecord& record) {
     if (auto moved = move_if_there(from / name, to / name); !moved) return moved;
   }
   if (auto synced = sync_dir(to); !synced) return synced;
-  const auto kept = host_.replace_file(to / vm_file::record, to_text(record), 0600);
+  auto kept = host_.replace_file(to / vm_file::record, to_text(record), 0600);
   if (!kept) return kept;
   const auto entry = read_entry(record.uid);
   if (!entry) return entry.error();

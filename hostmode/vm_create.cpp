@@ -155,7 +155,7 @@ Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
     const auto image = world_.resolve_image(request.image);
     if (!image) return image.error();
     const auto bytes = overlay_bytes(record.storage_gb, image->disk_bytes);
-    const auto made = create_overlay(
+    auto made = create_overlay(
         world_.host, overlay_argv(config_.qemu_img, record.image.disk, dir / vm_file::disk, bytes));
     if (!made) return made;
   }
@@ -250,7 +250,7 @@ Result<void> VmKeeper::try_kvm(const Image& image) {
     booted->guest->close();
     ended = stop_qemu(*booted->qemu, dir, config_.stop);
   }
-  const auto removed = world_.host.remove_all(dir);
+  auto removed = world_.host.remove_all(dir);
   if (!booted) return booted.error();
   if (!ended) return ended;
   return removed;

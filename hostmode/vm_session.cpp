@@ -20,8 +20,12 @@ Result<std::shared_ptr<VmSession>> VmSession::open(const Context& context, const
   std::shared_ptr<VmSession> session(new VmSession(context, std::move(book).value()));
   VmSession* const self = session.get();
   session->line_ = std::make_unique<GuestLine>(
-      dir, context.limits.line, context.clock, context.log,
-      [self](const GuestHello& hello) { self->heard(hello); }, std::move(first));
+      dir,
+      GuestLine::Context{.clock = context.clock,
+                         .log = context.log,
+                         .limits = context.limits.line,
+                         .on_hello = [self](const GuestHello& hello) { self->heard(hello); }},
+      std::move(first));
   session->pump_ = std::jthread([self](std::stop_token stop) { self->pump(std::move(stop)); });
   return session;
 }
@@ -108,7 +112,7 @@ Result<void> VmSession::hand_over(const JobSpec& job) {
 }
 
 std::optional<JobStatus> VmSession::job() {
-  const auto known = book_->status();
+  auto known = book_->status();
   if (!known || is_final(*known)) return known;
   const auto client = guest();
   if (!client) return known;

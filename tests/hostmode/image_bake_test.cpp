@@ -59,13 +59,13 @@ TEST_CASE("a bake that fails names the image and leaves nothing behind") {
   const StoreFixture images;
   OtherDistribution host("ID=fedora\nVERSION_ID=40\n");
   SystemClock clock;
-  const auto baked = bake_image(images.store, host, clock, "micro", {}, nullptr);
+  const auto baked = bake_image(images.store, host, clock, "micro", {});
   REQUIRE_FALSE(baked);
   CHECK(baked.error().code == ErrorCode::unimplemented);
   CHECK(baked.error().message ==
         "bake image 'micro': images are baked on Debian and Ubuntu; this is fedora");
   CHECK(leftovers(images.store).empty());
-  CHECK(bake_image(images.store, host, clock, "../x", {}, nullptr).error().code ==
+  CHECK(bake_image(images.store, host, clock, "../x", {}).error().code ==
         ErrorCode::invalid_argument);
 }
 
@@ -76,10 +76,10 @@ TEST_CASE("a name is baked once at a time") {
   fs::create_directories(images.store.dir() / ".locks");
   const auto lock = try_lock_file(images.store.dir() / ".locks" / sha256_hex("micro"));
   REQUIRE(lock.value().has_value());
-  const auto refused = bake_image(images.store, host, clock, "micro", {}, nullptr);
+  const auto refused = bake_image(images.store, host, clock, "micro", {});
   CHECK(refused.error().code == ErrorCode::conflict);
   CHECK(refused.error().message == "image 'micro' is being baked already");
-  CHECK(bake_image(images.store, host, clock, "other", {}, nullptr).error().code ==
+  CHECK(bake_image(images.store, host, clock, "other", {}).error().code ==
         ErrorCode::unimplemented);
 }
 
