@@ -18,7 +18,7 @@ bool Observed::job_runs() const {
 }
 
 bool Observed::job_ended() const {
-  return job && (job->state == JobState::exited || job->state == JobState::lost);
+  return job && is_over(*job);
 }
 
 Watcher::Watcher(EnvironmentApi& api, const Environment& environment, Progress& progress)

@@ -185,7 +185,7 @@ class Agent {
   }
 
   void say_farewell_if_over() {
-    if (job_.is_over()) say_farewell();
+    if (job_.has_ended()) say_farewell();
   }
 
   void say_farewell() {

@@ -39,10 +39,6 @@ fs::path log_dir(const JobPlaces& places) {
   return places.state / "log";
 }
 
-bool has_ended(const JobStatus& status) {
-  return status.state == JobState::exited || status.state == JobState::lost;
-}
-
 Result<void> check(const JobSpec& spec) {
   const auto refuse = [](std::string what) {
     return Error{ErrorCode::invalid_argument, std::move(what)};
@@ -72,7 +68,7 @@ void Job::load() {
   record_ = *std::move(found);
   if (auto spool = Spool::open(log_dir(places_), {})) spool_ = *std::move(spool);
   JobStatus& status = record_->status;
-  if (has_ended(status)) return;
+  if (is_over(status)) return;
   // Making the group anew kills what an earlier one holds.
   const JobGroup leftover(places_.cgroup);
   status.state = JobState::lost;
@@ -191,12 +187,12 @@ void Job::on_exit(ExitStatus status) {
 
 Result<void> Job::stop(std::chrono::seconds grace) {
   if (!record_) return Error{ErrorCode::not_found, "this guest has had no job"};
-  if (!has_ended(record_->status)) request_end("stopped", grace);
+  if (!is_over(record_->status)) request_end("stopped", grace);
   return {};
 }
 
 void Job::kill() {
-  if (!record_ || has_ended(record_->status)) return;
+  if (!record_ || is_over(record_->status)) return;
   if (end_reason_.empty() && !main_status_) end_reason_ = "stopped";
   kill_group();
 }
@@ -307,12 +303,12 @@ void Job::save() {
 
 std::optional<GuestJob> Job::status() const {
   auto out = record_;
-  if (out && spool_ && !has_ended(out->status)) out->status.log_bytes = spool_->end();
+  if (out && spool_ && !is_over(out->status)) out->status.log_bytes = spool_->end();
   return out;
 }
 
-bool Job::is_over() const {
-  return !record_ || has_ended(record_->status);
+bool Job::has_ended() const {
+  return !record_ || is_over(record_->status);
 }
 
 int Job::listen(std::function<void()> listener) {

@@ -51,7 +51,7 @@ class Job {
   // Nothing when there never was one.
   [[nodiscard]] std::optional<GuestJob> status() const;
   // It has ended, its log is complete and its result known; or there is none.
-  [[nodiscard]] bool is_over() const;
+  [[nodiscard]] bool has_ended() const;
   // The log; null without a job.
   [[nodiscard]] Spool* log() { return spool_.get(); }
   void acknowledge(std::uint64_t offset);

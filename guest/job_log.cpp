@@ -60,7 +60,7 @@ class JobLog final : public StreamHandler {
       stream_.send(pipe_out, *bytes);
       at_ += bytes->size();
     }
-    if (at_ == end_ && (!query_.follow || job_.is_over())) {
+    if (at_ == end_ && (!query_.follow || job_.has_ended())) {
       stream_.close(log_range_text({.begin = begin_, .end = at_}));
     }
   }

@@ -53,10 +53,6 @@ Result<void> write_job(Host& host, const fs::path& dir, const JobStatus& status)
   return host.replace_file(dir / vm_file::job, to_text(status), 0600);
 }
 
-bool is_final(const JobStatus& status) {
-  return status.state == JobState::exited || status.state == JobState::lost;
-}
-
 JobStatus lost_job(const JobStatus& last_known) {
   JobStatus status = last_known;
   status.state = JobState::lost;
@@ -92,7 +88,7 @@ Result<void> JobBook::forget() {
 
 Result<void> JobBook::update(const JobStatus& status) {
   const std::scoped_lock lock(mutex_);
-  if (status_ && is_final(*status_)) return {};
+  if (status_ && is_over(*status_)) return {};
   // The growing log alone is no reason to write.
   JobStatus before = status_.value_or(JobStatus{});
   before.log_bytes = status.log_bytes;

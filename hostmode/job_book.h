@@ -18,9 +18,6 @@ namespace fuse {
 Result<std::optional<JobStatus>> read_job(Host& host, const fs::path& dir);
 Result<void> write_job(Host& host, const fs::path& dir, const JobStatus& status);
 
-// Whether nothing about the job can change any more.
-[[nodiscard]] bool is_final(const JobStatus& status);
-
 // A job that ended with its VM.
 JobStatus lost_job(const JobStatus& last_known);
 

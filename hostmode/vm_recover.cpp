@@ -136,7 +136,7 @@ Result<void> VmKeeper::recover_ended(VmRecord record) {
   const fs::path dir = paths_.vm(record.uid);
   const auto job = read_job(world_.host, dir);
   if (!job) return job.error();
-  if (*job && !is_final(**job)) {
+  if (*job && !is_over(**job)) {
     if (auto kept = write_job(world_.host, dir, lost_job(**job)); !kept) return kept;
   }
   if (auto written = write_vm_record(world_.host, paths_, record); !written) return written;
@@ -151,7 +151,7 @@ Result<void> VmKeeper::finish_destruction(const VmRecord& record) {
   const fs::path dir = paths_.vm(record.uid);
   const auto job = read_job(world_.host, dir);
   if (!job) return job.error();
-  if (*job && !is_final(**job)) {
+  if (*job && !is_over(**job)) {
     if (auto kept = write_job(world_.host, dir, lost_job(**job)); !kept) return kept;
   }
   VmRecord last = record;

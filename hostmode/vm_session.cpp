@@ -56,9 +56,9 @@ void VmSession::heard(const GuestHello& hello) {
   const auto known = book_->status();
   Result<void> kept;
   if (hello.job) {
-    kept = is_final(hello.job->status) ? Result<void>() : book_->update(hello.job->status);
-    if (!known && is_final(hello.job->status)) kept = book_->begin();
-  } else if (known && !is_final(*known)) {
+    kept = is_over(hello.job->status) ? Result<void>() : book_->update(hello.job->status);
+    if (!known && is_over(hello.job->status)) kept = book_->begin();
+  } else if (known && !is_over(*known)) {
     bool starting = false;
     {
       const std::scoped_lock lock(mutex_);
@@ -113,7 +113,7 @@ Result<void> VmSession::hand_over(const JobSpec& job) {
 
 std::optional<JobStatus> VmSession::job() {
   auto known = book_->status();
-  if (!known || is_final(*known)) return known;
+  if (!known || is_over(*known)) return known;
   const auto client = guest();
   if (!client) return known;
   const auto asked = (*client)->job_status();
@@ -121,7 +121,7 @@ std::optional<JobStatus> VmSession::job() {
     if (asked.error().code == ErrorCode::unreachable) reconnect();
     return book_->status();
   }
-  if (is_final(asked->status)) {
+  if (is_over(asked->status)) {
     // The pump writes the end down after the last of the log: who is told of it
     // should find both.
     std::unique_lock lock(mutex_);
@@ -135,7 +135,7 @@ std::optional<JobStatus> VmSession::job() {
 Result<void> VmSession::stop_job() {
   const auto known = book_->status();
   if (!known) return Error{ErrorCode::not_found, "the vm has no job"};
-  if (is_final(*known)) return {};
+  if (is_over(*known)) return {};
   const auto client = guest();
   if (!client) return client.error();
   return (*client)->stop_job();
@@ -153,7 +153,7 @@ bool VmSession::await_job(std::stop_token stop) {
 void VmSession::pump(std::stop_token stop) {
   while (await_job(stop)) {
     const auto status = book_->status();
-    if (status && is_final(*status)) break;
+    if (status && is_over(*status)) break;
     const auto client = guest(stop);
     if (!client) {
       pause(pump_retry, stop);
@@ -210,7 +210,7 @@ bool VmSession::take_result(GuestClient& guest, std::stop_token stop) {
     if (asked.error().code == ErrorCode::unreachable) reconnect();
     return false;
   }
-  if (!is_final(asked->status)) return false;
+  if (!is_over(asked->status)) return false;
   if (auto synced = log()->sync(); !synced) {
     context_.log.error("cannot keep the job's log", {{"reason", synced.error().message}});
     pause(pump_retry, stop);
@@ -227,7 +227,7 @@ bool VmSession::take_result(GuestClient& guest, std::stop_token stop) {
 
 void VmSession::drain() {
   const auto status = book_->status();
-  if (!status || is_final(*status)) return;
+  if (!status || is_over(*status)) return;
   const Deadline deadline(context_.limits.goodbye);
   const auto client = line_->client(context_.limits.goodbye);
   if (!client) return;
@@ -260,7 +260,7 @@ void VmSession::end() {
   line_->close();
   if (pump_.joinable()) pump_.join();
   const auto last = book_->status();
-  if (last && !is_final(*last)) {
+  if (last && !is_over(*last)) {
     if (auto kept = book_->update(lost_job(*last)); !kept) {
       context_.log.error("cannot write down that the job is lost",
                          {{"reason", kept.error().message}});

@@ -17,10 +17,6 @@ StepOutcome destroy_vm(const StepInput& input) {
   return {.kind = StepOutcome::Kind::next, .step = steps::finish};
 }
 
-bool is_over(const JobStatus& job) {
-  return job.state == JobState::exited || job.state == JobState::lost;
-}
-
 JobStatus lost(JobStatus job) {
   job.state = JobState::lost;
   job.reason = "lost";

@@ -41,10 +41,6 @@ Result<void> bind_devices(StoreTx& tx, const std::string& uid, const Placement& 
   return bind(placement.mig_instance_uuids, DeviceKind::mig);
 }
 
-bool is_over(const JobStatus& job) {
-  return job.state == JobState::exited || job.state == JobState::lost;
-}
-
 // Whether a create has nothing more to wait for, or from when its job's run has
 // to be watched for a while.
 enum class Settling { waits, watches, done };

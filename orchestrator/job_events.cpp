@@ -6,10 +6,6 @@ namespace fuse {
 
 namespace {
 
-bool is_over(const JobStatus& job) {
-  return job.state == JobState::exited || job.state == JobState::lost;
-}
-
 // Build steps that have begun, and those that are over.
 struct Progress {
   std::int32_t begun = 0;

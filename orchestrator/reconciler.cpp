@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::int64_t health_milliseconds = 5000;
 
-bool is_over(const JobStatus& job) {
-  return job.state == JobState::exited || job.state == JobState::lost;
-}
-
 bool has_live_job(const EnvironmentRow& row) {
   return row.environment.job && !is_over(*row.environment.job);
 }

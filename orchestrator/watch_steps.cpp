@@ -49,7 +49,7 @@ StepOutcome run_watch_step(const StepInput& input) {
   if (!job) {
     return job.error().code == ErrorCode::not_found ? without_job(input) : again(later);
   }
-  const bool over = job->state == JobState::exited || job->state == JobState::lost;
+  const bool over = is_over(*job);
   StepOutcome out = over ? after_job(input, *job) : again(later);
   if (!over && input.now - input.operation.step_started < young) out.delay = soon;
   const JobStatus before = input.row.environment.job.value_or(JobStatus());

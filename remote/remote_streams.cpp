@@ -172,17 +172,13 @@ class LogReader {
   bool refused_ = false;
 };
 
-bool has_ended(const JobStatus& job) {
-  return job.state == JobState::exited || job.state == JobState::lost;
-}
-
 }  // namespace
 
 RemoteEnvironments::LogRest RemoteEnvironments::rest_of_log(const std::string& id) {
   const auto environment = get(id, true);
   if (!environment) return may_pass(environment.error()) ? LogRest::more : LogRest::none;
   if (!environment->job) return LogRest::none;
-  const bool ended = is_terminal(environment->state) || has_ended(*environment->job);
+  const bool ended = is_terminal(environment->state) || is_over(*environment->job);
   return ended ? LogRest::last : LogRest::more;
 }
 

@@ -105,4 +105,8 @@ bool is_terminal(EnvironmentState state) {
   return state == EnvironmentState::destroyed || state == EnvironmentState::failed;
 }
 
+bool is_over(const JobStatus& job) {
+  return job.state == JobState::exited || job.state == JobState::lost;
+}
+
 }  // namespace fuse

@@ -237,5 +237,7 @@ std::optional<HostState> host_state_of(std::string_view text);
 
 // destroyed or failed: nothing follows.
 [[nodiscard]] bool is_terminal(EnvironmentState state);
+// Whether nothing about the job can change any more: it has exited or is lost.
+[[nodiscard]] bool is_over(const JobStatus& job);
 
 }  // namespace fuse

@@ -16,10 +16,6 @@ Error no_vm() {
   return {ErrorCode::not_found, "vm not found"};
 }
 
-bool is_over(const JobStatus& job) {
-  return job.state == JobState::exited || job.state == JobState::lost;
-}
-
 // Echoes its input until that ends, then exits with the length of what it read.
 class EchoSession final : public AttachSession {
  public:
