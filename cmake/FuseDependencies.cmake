@@ -75,9 +75,10 @@ if(FUSE_SANITIZE)
   target_include_directories(fuse_httplib SYSTEM PUBLIC "${fuse_deps_prefix}/include")
   target_compile_definitions(fuse_httplib PUBLIC ${httplib_defines}
     PRIVATE _GLIBCXX_ASSERTIONS)
-  target_link_libraries(fuse_httplib PUBLIC fuse::openssl)
+  target_link_libraries(fuse_httplib PUBLIC Threads::Threads)
   add_library(fuse::httplib ALIAS fuse_httplib)
 else()
-  fuse_archive(httplib libhttplib.a httplib.h FROM "${fuse_deps_prefix}" DEPENDS fuse::openssl)
+  fuse_archive(httplib libhttplib.a httplib.h FROM "${fuse_deps_prefix}"
+    DEPENDS Threads::Threads)
   target_compile_definitions(fuse::httplib INTERFACE ${httplib_defines})
 endif()

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "net/socket_stream.h"
 
@@ -95,17 +96,26 @@ SocketStream::SocketStream(std::unique_ptr<Transport> transport, std::string ahe
     : transport_(std::move(transport)), ahead_(std::move(ahead)) {}
 
 Result<ReadOutcome> SocketStream::read(std::span<char> into, Patience timeout) {
-  if (ahead_.empty()) return read_socket(into, timeout);
-  const std::size_t size = std::min(into.size(), ahead_.size());
-  std::memcpy(into.data(), ahead_.data(), size);
-  ahead_.erase(0, size);
+  if (ahead().empty()) return read_socket(into, timeout);
+  const std::size_t size = std::min(into.size(), ahead().size());
+  std::memcpy(into.data(), ahead().data(), size);
+  skip(size);
   return ReadOutcome{ReadOutcome::Kind::bytes, size};
+}
+
+void SocketStream::skip(std::size_t size) {
+  ahead_at_ += size;
+  if (ahead_at_ < ahead_.size()) return;
+  ahead_.clear();
+  ahead_at_ = 0;
 }
 
 Result<ReadOutcome> SocketStream::fill(Patience timeout) {
   std::array<char, 16384> buffer{};
   auto got = read_socket(buffer, timeout);
-  if (got) ahead_.append(buffer.data(), got->size);
+  if (!got) return got;
+  ahead_.erase(0, std::exchange(ahead_at_, 0));
+  ahead_.append(buffer.data(), got->size);
   return got;
 }
 

@@ -9,8 +9,8 @@
 
 namespace fuse {
 
-// Header fields in the order they stand on the wire.  Names are compared
-// without regard to case.
+// Header fields.  Those of one name stand in the order of the wire.  Names are
+// compared without regard to case.
 class HttpHeaders {
  public:
   using Field = std::pair<std::string, std::string>;

@@ -76,13 +76,9 @@ using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 HttpRequest make_request(std::string method, std::string target, std::string body = {},
                          HttpHeaders headers = {});
 
+// A JSON body ends in a newline; one is added to a body without.
 HttpResponse json_response(int status, std::string body);
 HttpResponse text_response(int status, std::string body);
-
-// The wire's status of an error code; 502 for unreachable.
-int status_of(ErrorCode code);
-// The code that a status stands for in an answer that names none.
-ErrorCode code_of_status(int status);
 
 // {"error":{"code","message","details"?}} with the code's status. `unreachable`
 // is written as code "internal".
@@ -90,12 +86,5 @@ HttpResponse error_response(const Error& error);
 HttpResponse error_response(const Error& error, int status);
 // The host agent's form: the message alone as text/plain.
 HttpResponse text_error_response(const Error& error);
-
-// The error in an answer of either form: code, message and details of a JSON
-// error body, else the code of the status and the text (64 KiB of it at most).
-Error error_of_answer(int status, std::string_view body);
-
-// "Not Found" for 404; "Status" for one without a name.
-std::string_view reason_phrase(int status);
 
 }  // namespace fuse

@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "base/text.h"
-#include "net/chunked.h"
 #include "net/curl_session.h"
-#include "net/http_head.h"
 #include "net/listener.h"
 #include "net/socket_stream.h"
+#include "net/upgrade_call.h"
 #include "net/url.h"
 
 namespace fuse {
@@ -19,7 +18,6 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::size_t most_error_body = 64U << 10U;
-constexpr std::size_t most_head = 64U << 10U;
 
 bool is_this_machine(std::string_view host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
@@ -65,8 +63,6 @@ class CurlHttpClient final : public HttpClient {
     return {ErrorCode::unreachable, cat("cannot reach ", place_, ": ", why)};
   }
   Error failure_of(const CurlOutcome& outcome, const HttpCall& call) const;
-  Result<HttpReply> read_refusal(SocketStream& stream, HttpReply reply, milliseconds timeout) const;
-  Result<HttpReply> read_head(SocketStream& stream, milliseconds timeout) const;
 
   HttpClientOptions options_;
   Url url_;
@@ -207,56 +203,6 @@ Result<HttpStreamReply> CurlHttpClient::stream(const HttpCall& call, const HttpS
   return reply;
 }
 
-Result<HttpReply> CurlHttpClient::read_head(SocketStream& stream, milliseconds timeout) const {
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  std::optional<std::size_t> end;
-  while (!(end = head_end(stream.ahead()))) {
-    if (stream.ahead().size() > most_head) return unreachable("its answer is not HTTP");
-    const auto left = std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
-    const auto got = stream.fill(std::max(left, milliseconds(0)));
-    if (!got) return unreachable(got.error().message);
-    if (got->kind == ReadOutcome::Kind::end) return unreachable("it closed the connection");
-    if (got->kind == ReadOutcome::Kind::timed_out) {
-      return unreachable(cat("no answer within ", timeout.count(), " ms"));
-    }
-  }
-  auto head = parse_response_head(std::string_view(stream.ahead()).substr(0, *end));
-  if (!head) return unreachable(head.error().message);
-  stream.ahead().erase(0, *end);
-  return HttpReply{head->status, std::move(head->headers), {}};
-}
-
-Result<HttpReply> CurlHttpClient::read_refusal(SocketStream& stream, HttpReply reply,
-                                               milliseconds timeout) const {
-  const auto framing = framing_of(reply.headers);
-  const bool chunked = framing && framing->kind == BodyFraming::Kind::chunked;
-  const bool sized = reply.headers.has("Content-Length") && framing.has_value();
-  const std::size_t wanted =
-      sized ? static_cast<std::size_t>(std::min<std::uint64_t>(framing->length, most_error_body))
-            : most_error_body;
-  const auto deadline = std::chrono::steady_clock::now() + timeout;
-  ChunkedDecoder decoder;
-  bool done = false;
-  while (!done && reply.body.size() < wanted) {
-    if (stream.ahead().empty()) {
-      const auto left =
-          std::chrono::ceil<milliseconds>(deadline - std::chrono::steady_clock::now());
-      const auto got = stream.fill(std::max(left, milliseconds(0)));
-      // Half an explanation is better than none.
-      if (!got || got->kind != ReadOutcome::Kind::bytes) break;
-    }
-    const std::string bytes = std::exchange(stream.ahead(), {});
-    if (!chunked) {
-      reply.body += bytes;
-      continue;
-    }
-    const auto step = decoder.feed(bytes, reply.body);
-    done = !step || step->done;
-  }
-  reply.body.resize(std::min(reply.body.size(), wanted));
-  return reply;
-}
-
 Result<HttpUpgradeReply> CurlHttpClient::upgrade(const HttpCall& call, std::string_view protocol) {
   const milliseconds timeout = call.timeout.value_or(options_.timeout);
   auto prepared = prepare(call);
@@ -274,22 +220,17 @@ Result<HttpUpgradeReply> CurlHttpClient::upgrade(const HttpCall& call, std::stri
   for (const auto& [name, value] : headers_of(call).fields()) headers.add(name, value);
   headers.set("Connection", "Upgrade");
   headers.set("Upgrade", std::string(protocol));
-  const std::string head =
-      encode_head(cat(call.method, " ", url_.path, call.target, " HTTP/1.1"), headers);
-  if (const auto sent = stream->write_within(head, timeout); !sent) {
-    return unreachable(sent.error().message);
+  auto reply = ask_for_upgrade(*stream, {.method = call.method,
+                                         .target = cat(url_.path, call.target),
+                                         .headers = std::move(headers),
+                                         .most_body = most_error_body,
+                                         .timeout = timeout});
+  if (!reply && call.stop.stop_requested()) {
+    return Error{ErrorCode::unavailable, cat("the call to ", place_, " was stopped")};
   }
-  auto reply = read_head(*stream, timeout);
-  if (!reply) {
-    if (call.stop.stop_requested()) {
-      return Error{ErrorCode::unavailable, cat("the call to ", place_, " was stopped")};
-    }
-    return reply.error();
-  }
-  if (reply->status == 101) return HttpUpgradeReply{*std::move(reply), std::move(stream)};
-  auto refusal = read_refusal(*stream, *std::move(reply), timeout);
-  if (!refusal) return refusal.error();
-  return HttpUpgradeReply{*std::move(refusal), nullptr};
+  if (!reply) return unreachable(reply.error().message);
+  if (reply->status != 101) return HttpUpgradeReply{*std::move(reply), nullptr};
+  return HttpUpgradeReply{*std::move(reply), std::move(stream)};
 }
 
 }  // namespace

@@ -1,11 +1,16 @@
 #include "net/http_exchange.h"
 
 #include <algorithm>
+#include <array>
 #include <ctime>
+#include <exception>
+#include <ranges>
 #include <utility>
 
 #include "base/text.h"
-#include "net/chunked.h"
+#include "net/httplib_stream_detail.h"
+#include "net/request_check.h"
+#include "orchestrator/api/json.h"
 
 namespace fuse {
 
@@ -13,26 +18,22 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+using Handled = httplib::Server::HandlerResponse;
 
-constexpr milliseconds at_once{0};
+// What httplib adds to a request's fields.
+constexpr std::array<std::string_view, 4> additions = {"REMOTE_ADDR", "REMOTE_PORT", "LOCAL_ADDR",
+                                                       "LOCAL_PORT"};
 
-Patience until(steady_clock::time_point deadline) {
-  if (deadline == steady_clock::time_point::max()) return std::nullopt;
-  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
-  return std::max(left, at_once);
-}
-
-RefusedRequest refused(Error error) {
-  const int status = status_of(error.code);
-  return {std::move(error), status};
-}
+// The one path httplib is told: the routes are the handler's own.
+constexpr const char* any_path = "/";
 
 bool has_no_body(int status) {
   return status == 204 || status == 304 || status / 100 == 1;
 }
 
-std::string status_line(int status) {
-  return cat("HTTP/1.1 ", status, " ", reason_phrase(status));
+Error too_large(std::size_t most) {
+  return {ErrorCode::payload_too_large,
+          cat("request body exceeds the ", most, " byte limit for this endpoint")};
 }
 
 // "Sun, 06 Nov 1994 08:49:37 GMT", independent of the locale.
@@ -51,18 +52,33 @@ std::string http_date() {
              " GMT");
 }
 
-// An answer's stream on a connection: chunked, or bare and ended by closing.
-class ConnectionStream final : public HttpStream {
+void keep_framing_alone(httplib::Request& request, const BodyFraming& framing,
+                        const HttpHeaders& headers) {
+  request.path = std::string(any_path);
+  request.params.clear();
+  request.ranges.clear();
+  request.headers.clear();
+  // A length always, or httplib reads up to the end of the connection; of a chunked
+  // body it looks at the encoding first.
+  request.set_header("Content-Length", std::to_string(framing.length));
+  if (framing.chunked) request.set_header("Transfer-Encoding", "chunked");
+  const std::string expects = headers.get("Expect").value_or("");
+  if (framing.has_body() && equal_ignoring_case(expects, "100-continue")) {
+    request.set_header("Expect", "100-continue");
+  }
+}
+
+// An answer's stream on a connection; each write goes out at once.
+class SinkStream final : public HttpStream {
  public:
-  ConnectionStream(SocketStream& stream, bool chunked, milliseconds stall, std::stop_token stop)
-      : stream_(stream), chunked_(chunked), stall_(stall), stop_(std::move(stop)) {}
+  SinkStream(httplib::DataSink& sink, HttplibStream& wire, std::stop_token stop)
+      : sink_(sink), wire_(wire), stop_(std::move(stop)) {}
 
   bool write(std::string_view bytes) override {
     if (stop_.stop_requested()) whole_ = false;
+    // To httplib no bytes are the end.
     if (!whole_ || bytes.empty()) return whole_;
-    const auto sent = chunked_ ? stream_.write_within(encode_chunk(bytes), stall_)
-                               : stream_.write_within(bytes, stall_);
-    whole_ = sent.has_value();
+    whole_ = sink_.write(bytes.data(), bytes.size()) && wire_.flush();
     return whole_;
   }
   [[nodiscard]] std::stop_token stop() const override { return stop_; }
@@ -70,195 +86,312 @@ class ConnectionStream final : public HttpStream {
   // The end mark; false when the answer was cut short and must not look whole.
   bool finish() {
     if (!whole_ || stop_.stop_requested()) return false;
-    return !chunked_ || stream_.write_within(last_chunk, stall_).has_value();
+    sink_.done();
+    return true;
   }
 
  private:
-  SocketStream& stream_;
-  bool chunked_;
-  milliseconds stall_;
+  httplib::DataSink& sink_;
+  HttplibStream& wire_;
   std::stop_token stop_;
   bool whole_ = true;
 };
 
-}  // namespace
+// httplib's server for one connection.  It keeps its settings and the request at
+// hand in members, so each connection has one.
+class HttplibExchange final : public HttpExchange, private httplib::Server {
+ public:
+  HttplibExchange(SocketStream& connection, const HttpPeer& peer, const HttpSite& site);
 
-Error body_too_large(std::size_t most) {
-  return {ErrorCode::payload_too_large,
-          cat("request body exceeds the ", most, " byte limit for this endpoint")};
+  After serve(std::stop_token stop, const std::function<bool()>& stopping) override;
+  [[nodiscard]] const HttpResponse::Upgrade& upgraded() const override { return *turn_.upgrade; }
+  void refuse(const Error& error, int status) override;
+
+ private:
+  // One request and its answer.
+  struct Turn {
+    std::optional<HttpResponse> early{};  // an answer that does not wait for the body
+    HttpRequest request{};
+    std::size_t most_body = 0;
+    bool understood = false;  // its head
+    bool http_1_0 = false;
+    bool wants_close = false;
+    bool read_whole = false;  // nothing of it is left on the connection
+    bool answered = false;    // in our words, not in httplib's
+    bool keep = false;
+    std::function<bool()> stopping{};
+    std::optional<HttpResponse::Upgrade> upgrade{};
+  };
+
+  const HttpServerOptions& options() const { return site_.options; }
+  After run();
+  void look_at(httplib::Request& incoming);
+  std::optional<HttpResponse> early_answer(const Result<BodyFraming>& framing);
+  HttpResponse refusal(const Error& error, int status) const;
+  void answer(httplib::Response& out);
+  void put(HttpResponse response, httplib::Response& out);
+  void put_body(HttpResponse& response, httplib::Response& out);
+  HttpResponse explain(const httplib::Request& incoming, int status) const;
+  void report(const std::exception_ptr& failure, std::string_view what) const;
+  void complete(httplib::Response& out) const;
+  After write_upgrade_head();
+
+  SocketStream& connection_;
+  const HttpPeer& peer_;
+  const HttpSite& site_;
+  HttplibStream wire_;
+  Turn turn_{};
+};
+
+HttplibExchange::HttplibExchange(SocketStream& connection, const HttpPeer& peer,
+                                 const HttpSite& site)
+    : connection_(connection),
+      peer_(peer),
+      site_(site),
+      wire_(connection, site.options.stall_time) {
+  svr_sock_ = connection.poll_fd();  // httplib breaks answers off while it has none
+  httplib::Headers standing;
+  for (const auto& [name, value] : options().headers.fields()) standing.emplace(name, value);
+  set_default_headers(std::move(standing));
+
+  set_expect_100_continue_handler([this](const httplib::Request&, httplib::Response& out) {
+    if (!turn_.early) return static_cast<int>(httplib::StatusCode::Continue_100);
+    put(*std::exchange(turn_.early, std::nullopt), out);
+    return out.status;
+  });
+  set_pre_routing_handler([this](const httplib::Request&, httplib::Response& out) {
+    if (!turn_.early) return Handled::Unhandled;
+    put(*std::exchange(turn_.early, std::nullopt), out);
+    return Handled::Handled;
+  });
+  const auto at_once = [this](const httplib::Request& incoming, httplib::Response& out) {
+    turn_.request.body = incoming.body;
+    answer(out);
+  };
+  const auto after_body = [this](const httplib::Request&, httplib::Response& out,
+                                 const httplib::ContentReader& read) {
+    const bool whole = read([this](const char* bytes, std::size_t size) {
+      turn_.request.body.append(bytes, size);
+      return true;
+    });
+    if (whole) answer(out);
+  };
+  Get(any_path, at_once).Options(any_path, at_once);
+  Post(any_path, after_body).Put(any_path, after_body);
+  Patch(any_path, after_body).Delete(any_path, after_body);
+  set_exception_handler(
+      [this](const httplib::Request&, httplib::Response& out, const std::exception_ptr& failure) {
+        report(failure, "a request failed");
+        put(refusal({ErrorCode::internal, "internal error"}, 500), out);
+      });
+  set_error_handler([this](const httplib::Request& incoming, httplib::Response& out) {
+    if (!turn_.answered) put(explain(incoming, out.status), out);
+    return Handled::Handled;
+  });
+  set_post_routing_handler(
+      [this](const httplib::Request&, httplib::Response& out) { complete(out); });
 }
 
-bool HttpExchange::wait_for_request(milliseconds patience) {
-  if (!stream_.ahead().empty()) return true;
-  const auto got = stream_.fill(patience);
-  return got && got->kind == ReadOutcome::Kind::bytes;
+HttpExchange::After HttplibExchange::serve(std::stop_token stop,
+                                           const std::function<bool()>& stopping) {
+  turn_ = {};
+  turn_.request.stop = std::move(stop);
+  turn_.stopping = stopping;
+  wire_.set_deadline(steady_clock::now() + options().head_time);
+  switch (wire_.take_head(options().most_head)) {
+    case HttplibStream::Input::ready:
+      return run();
+    case HttplibStream::Input::too_large:
+      refuse({ErrorCode::invalid_argument,
+              cat("request head exceeds the ", options().most_head, " byte limit")},
+             431);
+      return After::close;
+    case HttplibStream::Input::end:
+    case HttplibStream::Input::broken:
+    case HttplibStream::Input::timed_out:
+      break;
+  }
+  return After::drop;
 }
 
-HeadOutcome HttpExchange::read_head() {
-  const auto deadline = steady_clock::now() + options_.head_time;
-  std::string& ahead = stream_.ahead();
-  std::size_t looked = 0;
-  std::optional<std::size_t> end;
-  while (true) {
-    // Blank lines before a request are left over from sloppy clients.
-    while (looked == 0 && ahead.starts_with("\r\n")) ahead.erase(0, 2);
-    end = head_end(ahead, looked);
-    if (end.value_or(ahead.size()) > options_.most_head) {
-      return RefusedRequest{{ErrorCode::invalid_argument,
-                             cat("request head exceeds the ", options_.most_head, " byte limit")},
-                            431};
-    }
-    if (end) break;
-    looked = ahead.size();
-    const auto got = stream_.fill(until(deadline));
-    if (!got || got->kind != ReadOutcome::Kind::bytes) return NoRequest{};
+HttpExchange::After HttplibExchange::run() {
+  try {
+    bool ignored = false;  // httplib's own view of whether to close
+    const bool whole = process_request(wire_, peer_.ip, peer_.port, {}, 0, false, ignored,
+                                       [this](httplib::Request& incoming) { look_at(incoming); });
+    if (turn_.upgrade) return write_upgrade_head();
+    return whole && wire_.flush() && turn_.keep ? After::keep : After::close;
+  } catch (...) {
+    report(std::current_exception(), "a request's stream failed");
   }
-  auto head = parse_request_head(std::string_view(ahead).substr(0, *end));
-  ahead.erase(0, *end);
-  if (!head) {
-    if (head.error().code == ErrorCode::unimplemented) return RefusedRequest{head.error(), 505};
-    return refused(head.error());
-  }
-  const auto framing = framing_of(head->headers);
-  if (!framing) return refused(framing.error());
-
-  IncomingRequest incoming;
-  incoming.framing = *framing;
-  incoming.body_read = framing->kind == BodyFraming::Kind::none;
-  incoming.http_1_0 = head->http_1_0;
-  incoming.keep_alive = !head->http_1_0 && !head->headers.has_token("Connection", "close");
-  incoming.request =
-      make_request(std::move(head->method), std::move(head->target), {}, std::move(head->headers));
-  incoming.request.peer = peer_;
-  if (incoming.http_1_0 && framing->kind == BodyFraming::Kind::chunked) {
-    return refused({ErrorCode::invalid_argument, "HTTP/1.0 has no chunked bodies"});
-  }
-  return incoming;
+  return After::close;
 }
 
-std::optional<RefusedRequest> HttpExchange::read_body(IncomingRequest& incoming, std::size_t most) {
-  if (incoming.body_read) return std::nullopt;
-  if (incoming.framing.length > most) return refused(body_too_large(most));
-  if (const auto expect = incoming.request.headers.get("Expect")) {
-    if (!equal_ignoring_case(*expect, "100-continue")) {
-      return RefusedRequest{{ErrorCode::invalid_argument, "unknown expectation"}, 417};
-    }
-    // A client that sends its body all the same needs no telling.
-    const bool told = !stream_.ahead().empty() ||
-                      stream_.write_within("HTTP/1.1 100 Continue\r\n\r\n", options_.stall_time);
-    if (!told) return refused({ErrorCode::unreachable, "the client is gone"});
-  }
-  const bool chunked = incoming.framing.kind == BodyFraming::Kind::chunked;
-  auto refusal = chunked ? read_chunked(incoming, most) : read_length(incoming);
-  incoming.body_read = !refusal;
-  return refusal;
+void HttplibExchange::refuse(const Error& error, int status) {
+  turn_ = {};
+  turn_.early = refusal(error, status);
+  wire_.set_head("GET / HTTP/1.1\r\n\r\n");
+  (void)run();
 }
 
-steady_clock::time_point HttpExchange::body_deadline() const {
-  if (options_.body_time == at_once) return steady_clock::time_point::max();
-  return steady_clock::now() + options_.body_time;
+// The head is read.  httplib keeps what delimits the body and nothing else, lest
+// it take forms apart or cut ranges out of answers.
+void HttplibExchange::look_at(httplib::Request& incoming) {
+  HttpHeaders headers = fields_of(incoming.headers);
+  for (const std::string_view name : additions) headers.remove(name);
+  turn_.understood = true;
+  turn_.http_1_0 = incoming.version == "HTTP/1.0";
+  turn_.wants_close = turn_.http_1_0 || headers.has_token("Connection", "close");
+  auto framing = check_request_fields(headers, turn_.http_1_0);
+  auto target = origin_form(incoming.target);
+  if (!target) framing = Error{ErrorCode::invalid_argument, "malformed HTTP message: its target"};
+  turn_.read_whole = framing && !framing->has_body();
+  keep_framing_alone(incoming, framing ? *framing : BodyFraming{}, headers);
+
+  HttpRequest request =
+      make_request(incoming.method, std::move(target).value_or("/"), {}, std::move(headers));
+  request.peer = peer_;
+  request.stop = turn_.request.stop;
+  turn_.request = std::move(request);
+  if (!turn_.early) turn_.early = early_answer(framing);
+  const bool forever = options().body_time == milliseconds(0);
+  wire_.set_deadline(forever ? steady_clock::time_point::max()
+                             : steady_clock::now() + options().body_time);
 }
 
-std::optional<RefusedRequest> HttpExchange::more_body(steady_clock::time_point deadline) {
-  const Patience left = until(deadline);
-  const auto got = stream_.fill(std::min(left.value_or(options_.stall_time), options_.stall_time));
-  if (!got) return refused(got.error());
-  if (got->kind == ReadOutcome::Kind::bytes) return std::nullopt;
-  if (got->kind == ReadOutcome::Kind::end) {
-    return refused({ErrorCode::invalid_argument, "request body shorter than Content-Length"});
+std::optional<HttpResponse> HttplibExchange::early_answer(const Result<BodyFraming>& framing) {
+  if (!framing) return refusal(framing.error(), http_status(framing.error().code));
+  const HttpRequest& request = turn_.request;
+  if (options().before_body) {
+    if (auto early = options().before_body(request)) return early;
   }
-  return RefusedRequest{{ErrorCode::invalid_argument, "request body did not arrive in time"}, 408};
-}
-
-std::optional<RefusedRequest> HttpExchange::read_length(IncomingRequest& incoming) {
-  const auto length = static_cast<std::size_t>(incoming.framing.length);
-  const auto deadline = body_deadline();
-  std::string& ahead = stream_.ahead();
-  while (ahead.size() < length) {
-    if (auto refusal = more_body(deadline)) return refusal;
-  }
-  if (ahead.size() == length) {
-    incoming.request.body = std::exchange(ahead, {});
-  } else {
-    incoming.request.body = ahead.substr(0, length);
-    ahead.erase(0, length);
+  turn_.most_body = options().body_limit ? options().body_limit(request) : options().most_body;
+  set_payload_max_length(turn_.most_body);
+  if (framing->length > turn_.most_body) return refusal(too_large(turn_.most_body), 413);
+  const auto expects = request.headers.get("Expect");
+  if (expects && framing->has_body() && !equal_ignoring_case(*expects, "100-continue")) {
+    return refusal({ErrorCode::invalid_argument, "unknown expectation"}, 417);
   }
   return std::nullopt;
 }
 
-std::optional<RefusedRequest> HttpExchange::read_chunked(IncomingRequest& incoming,
-                                                         std::size_t most) {
-  const auto deadline = body_deadline();
-  ChunkedDecoder decoder;
-  std::string& ahead = stream_.ahead();
-  while (true) {
-    const auto step = decoder.feed(ahead, incoming.request.body);
-    if (!step) return refused(step.error());
-    ahead.erase(0, step->used);
-    if (incoming.request.body.size() > most) return refused(body_too_large(most));
-    if (step->done) return std::nullopt;
-    if (auto refusal = more_body(deadline)) return refusal;
+HttpResponse HttplibExchange::refusal(const Error& error, int status) const {
+  HttpResponse response = options().error_answer(error);
+  response.status = status;
+  return response;
+}
+
+// What httplib itself has refused, in the service's form.
+HttpResponse HttplibExchange::explain(const httplib::Request& incoming, int status) const {
+  const auto invalid = [&](std::string_view what, int as) {
+    return refusal({ErrorCode::invalid_argument, std::string(what)}, as);
+  };
+  if (!turn_.understood) {
+    const bool other = incoming.version.starts_with("HTTP/") && incoming.version != "HTTP/1.1" &&
+                       incoming.version != "HTTP/1.0";
+    if (!other) return invalid("malformed HTTP message", status);
+    return refusal({ErrorCode::unimplemented, "only HTTP/1.1 and HTTP/1.0 are spoken here"}, 505);
+  }
+  if (status == 413) return refusal(too_large(turn_.most_body), status);
+  switch (wire_.last_read()) {
+    case HttplibStream::Input::timed_out:
+      return invalid("request body did not arrive in time", 408);
+    case HttplibStream::Input::end:
+    case HttplibStream::Input::broken:
+      return invalid("request body shorter than Content-Length", status);
+    case HttplibStream::Input::ready:
+    case HttplibStream::Input::too_large:
+      break;
+  }
+  return invalid("malformed HTTP message", status);
+}
+
+void HttplibExchange::answer(httplib::Response& out) {
+  turn_.read_whole = true;
+  put(site_.handler(turn_.request), out);
+}
+
+void HttplibExchange::put(HttpResponse response, httplib::Response& out) {
+  turn_.answered = true;
+  if (response.upgrade) {
+    // Its head is a fixed one.
+    turn_.upgrade = std::move(response.upgrade);
+    wire_.mute();
+    out.status = 101;
+    return;
+  }
+  turn_.keep = turn_.read_whole && !turn_.wants_close &&
+               !response.headers.has_token("Connection", "close") && turn_.stopping &&
+               !turn_.stopping();
+  out.status = response.status;
+  response.headers.remove("Connection");
+  response.headers.remove("Content-Length");
+  response.headers.remove("Transfer-Encoding");
+  for (const auto& [name, value] : response.headers.fields()) out.headers.erase(name);
+  for (const auto& [name, value] : std::views::reverse(response.headers.fields())) {
+    out.set_header(name, value);  // of one name, the table gives the last first
+  }
+  if (!has_no_body(response.status)) put_body(response, out);
+}
+
+void HttplibExchange::put_body(HttpResponse& response, httplib::Response& out) {
+  if (!response.stream) {
+    out.body = std::move(response.body);
+    return;
+  }
+  auto run = [this, stream = std::move(response.stream)](std::size_t, httplib::DataSink& sink) {
+    if (!wire_.flush()) return false;  // the head
+    SinkStream to(sink, wire_, turn_.request.stop);
+    stream(to);
+    return to.finish();
+  };
+  const std::string type =
+      response.headers.get("Content-Type").value_or("application/octet-stream");
+  out.headers.erase("Content-Type");
+  if (turn_.http_1_0) {
+    out.set_content_provider(type, std::move(run));
+  } else {
+    out.set_chunked_content_provider(type, std::move(run));
   }
 }
 
-HttpHeaders HttpExchange::complete_headers(const HttpResponse& response) const {
-  HttpHeaders headers;
-  headers.add("Date", http_date());
-  for (const auto& [name, value] : options_.headers.fields()) {
-    if (!response.headers.has(name)) headers.add(name, value);
+// Called when httplib's head of the answer is complete.
+void HttplibExchange::complete(httplib::Response& out) const {
+  for (const char* const name : {"Keep-Alive", "Connection", "Accept-Ranges"}) {
+    out.headers.erase(name);
   }
-  for (const auto& [name, value] : response.headers.fields()) headers.add(name, value);
-  headers.remove("Content-Length");
-  headers.remove("Transfer-Encoding");
-  return headers;
-}
-
-HttpExchange::After HttpExchange::write(const IncomingRequest& incoming, HttpResponse response,
-                                        std::stop_token stop) {
-  HttpHeaders headers = complete_headers(response);
-  const bool streamed = response.stream != nullptr && !has_no_body(response.status);
-  const bool keep =
-      incoming.keep_alive && incoming.body_read && !headers.has_token("Connection", "close");
-  if (streamed && !incoming.http_1_0) headers.add("Transfer-Encoding", "chunked");
-  if (!streamed && !has_no_body(response.status)) {
-    headers.add("Content-Length", std::to_string(response.body.size()));
+  if (has_no_body(out.status)) out.headers.erase("Content-Length");
+  // httplib leaves it out when the answer comes before a 100 Continue.
+  if (!out.body.empty() && !out.has_header("Content-Length")) {
+    out.set_header("Content-Length", std::to_string(out.body.size()));
   }
-  if (!keep) headers.set("Connection", "close");
-  std::string head = encode_head(status_line(response.status), headers);
-  const After after = streamed ? write_stream(incoming, response, std::move(head), std::move(stop))
-                               : write_body(incoming, response, std::move(head));
-  return keep ? after : After::close;
+  if (!turn_.keep) out.set_header("Connection", "close");
+  out.set_header("Date", http_date());
 }
 
-HttpExchange::After HttpExchange::write_body(const IncomingRequest& incoming,
-                                             const HttpResponse& response, std::string head) {
-  // Head and body in one go: two small writes would wait for each other's ack.
-  if (incoming.request.method != "HEAD" && !has_no_body(response.status)) head += response.body;
-  const auto sent = stream_.write_within(head, options_.stall_time);
-  return sent ? After::keep : After::close;
+HttpExchange::After HttplibExchange::write_upgrade_head() {
+  const std::string head =
+      cat("HTTP/1.1 101 Switching Protocols\r\nUpgrade: ", turn_.upgrade->protocol,
+          "\r\nConnection: Upgrade\r\n\r\n");
+  return connection_.write_within(head, options().stall_time) ? After::upgrade : After::close;
 }
 
-HttpExchange::After HttpExchange::write_stream(const IncomingRequest& incoming,
-                                               const HttpResponse& response, std::string head,
-                                               std::stop_token stop) {
-  if (!stream_.write_within(head, options_.stall_time)) return After::close;
-  if (incoming.request.method == "HEAD") return After::keep;
-  ConnectionStream out(stream_, !incoming.http_1_0, options_.stall_time, std::move(stop));
-  response.stream(out);
-  return out.finish() ? After::keep : After::close;
+void HttplibExchange::report(const std::exception_ptr& failure, std::string_view what) const {
+  const std::string& path = turn_.request.path;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& known) {
+    site_.log.error(what, {{"path", path}, {"error", known.what()}});
+  } catch (...) {
+    site_.log.error(what, {{"path", path}});
+  }
 }
 
-void HttpExchange::refuse(const RefusedRequest& refusal) {
-  HttpResponse response = options_.error_answer(refusal.error);
-  response.status = refusal.status;
-  IncomingRequest nothing;
-  nothing.keep_alive = false;
-  (void)write(nothing, std::move(response), {});
-}
+}  // namespace
 
-Result<void> HttpExchange::write_upgrade_head(const std::string& protocol) {
-  const HttpHeaders headers{{"Upgrade", protocol}, {"Connection", "Upgrade"}};
-  return stream_.write_within(encode_head(status_line(101), headers), options_.stall_time);
+std::unique_ptr<HttpExchange> HttpExchange::on(SocketStream& connection, const HttpPeer& peer,
+                                               const HttpSite& site) {
+  return std::make_unique<HttplibExchange>(connection, peer, site);
 }
 
 }  // namespace fuse

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -34,21 +35,19 @@ constexpr milliseconds longest_goodbye{2000};
 constexpr milliseconds longest_goodbye_at_stop{250};
 constexpr int out_of_descriptors_pause = 100;  // milliseconds
 
-Error internal_error() {
-  return {ErrorCode::internal, "internal error"};
+bool came_in(const Result<ReadOutcome>& got) {
+  return got && got->kind == ReadOutcome::Kind::bytes;
 }
 
 class Server final : public HttpServer {
  public:
   Server(Listener listener, HttpServerOptions options, HttpHandler handler, Log& log)
-      : options_(std::move(options)),
-        handler_(std::move(handler)),
-        log_(log),
+      : site_{std::move(options), std::move(handler), log},
         listener_(std::move(listener)),
         port_(listener_->port()),
         place_(listener_->is_unix()
                    ? cat("unix:", listener_->address())
-                   : cat(options_.tls ? "https://" : "http://", listener_->address())) {}
+                   : cat(site_.options.tls ? "https://" : "http://", listener_->address())) {}
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override { stop(milliseconds(0)); }
@@ -65,15 +64,10 @@ class Server final : public HttpServer {
   void serve(AcceptedConnection accepted);
   HttpExchange::After serve_one(HttpExchange& http, LiveConnections::Entry& entry,
                                 SocketStream& stream, milliseconds patience);
-  HttpExchange::After answer(HttpExchange& http, LiveConnections::Entry& entry,
-                             SocketStream& stream, IncomingRequest incoming);
-  HttpResponse call(const HttpRequest& request);
-  void run_upgrade(HttpExchange& http, LiveConnections::Entry& entry, SocketStream& stream,
-                   const HttpResponse::Upgrade& upgrade);
+  void run_upgrade(const HttpResponse::Upgrade& upgrade, LiveConnections::Entry& entry,
+                   SocketStream& stream);
 
-  HttpServerOptions options_;
-  HttpHandler handler_;
-  Log& log_;
+  HttpSite site_;
   std::optional<Listener> listener_;
   std::uint16_t port_;
   std::string place_;
@@ -87,8 +81,8 @@ class Server final : public HttpServer {
 };
 
 Result<void> Server::start() {
-  if (options_.tls) {
-    auto tls = TlsServer::load(*options_.tls);
+  if (site_.options.tls) {
+    auto tls = TlsServer::load(*site_.options.tls);
     if (!tls) return tls.error();
     tls_ = *std::move(tls);
   }
@@ -98,7 +92,7 @@ Result<void> Server::start() {
   if (!hangups) return hangups.error();
   hangups_ = *std::move(hangups);
   workers_ = std::make_unique<WorkerPool>(
-      options_.most_connections,
+      site_.options.most_connections,
       [this](AcceptedConnection connection) { serve(std::move(connection)); });
   acceptor_ = std::thread([this] { accept_all(); });
   return {};
@@ -116,7 +110,8 @@ void Server::accept_all() {
     }
     // Anything else is the failed connection's own affair.
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      log_.error("cannot accept a connection", {{"error", errno_error("accept", errno).message}});
+      site_.log.error("cannot accept a connection",
+                      {{"error", errno_error("accept", errno).message}});
       (void)wait_for(wake_.get(), POLLIN, milliseconds(out_of_descriptors_pause));
     }
   }
@@ -127,7 +122,7 @@ void Server::admit(Fd socket) {
   connection.peer = peer_of(connection.socket.get());
   connection.peer.tls = tls_ != nullptr;
   if (listener_->is_unix()) {
-    if (options_.only_own_user && connection.peer.uid != ::geteuid()) return;
+    if (site_.options.only_own_user && connection.peer.uid != ::geteuid()) return;
   } else {
     const int on = 1;
     ::setsockopt(connection.socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -143,13 +138,14 @@ void Server::admit(Fd socket) {
 }
 
 void Server::answer_full(AcceptedConnection connection) {
-  log_.warning("out of connections", {{"limit", std::to_string(options_.most_connections)}});
+  site_.log.warning("out of connections",
+                    {{"limit", std::to_string(site_.options.most_connections)}});
   if (tls_) return;  // a handshake would take a thread
   SocketStream stream(make_plain_transport(std::move(connection.socket)));
-  HttpServerOptions impatient = options_;
-  impatient.stall_time = milliseconds(0);
-  HttpExchange http(stream, connection.peer, impatient);
-  http.refuse({{ErrorCode::unavailable, "too many connections"}, 503});
+  HttpSite impatient = site_;
+  impatient.options.stall_time = milliseconds(0);
+  HttpExchange::on(stream, connection.peer, impatient)
+      ->refuse({ErrorCode::unavailable, "too many connections"}, 503);
   stream.linger(milliseconds(0));
 }
 
@@ -158,81 +154,37 @@ void Server::serve(AcceptedConnection accepted) {
                            : make_plain_transport(std::move(accepted.socket)));
   const auto entry = live_.enter(stream);
   if (!entry) return;
-  HttpExchange http(stream, accepted.peer, options_);
-  milliseconds patience = options_.head_time;
-  while (serve_one(http, *entry, stream, patience) == HttpExchange::After::keep) {
-    patience = options_.idle_time;
+  const auto http = HttpExchange::on(stream, accepted.peer, site_);
+  milliseconds patience = site_.options.head_time;
+  while (serve_one(*http, *entry, stream, patience) == HttpExchange::After::keep) {
+    patience = site_.options.idle_time;
   }
 }
 
 HttpExchange::After Server::serve_one(HttpExchange& http, LiveConnections::Entry& entry,
                                       SocketStream& stream, milliseconds patience) {
-  if (!entry.idle()) return HttpExchange::After::close;
-  const bool asked = http.wait_for_request(patience);
+  if (!entry.idle()) return HttpExchange::After::drop;
+  const bool asked = !stream.ahead().empty() || came_in(stream.fill(patience));
   const std::stop_source stop = entry.busy();
-  if (!asked) return HttpExchange::After::close;
-  auto outcome = http.read_head();
-  if (std::holds_alternative<NoRequest>(outcome)) return HttpExchange::After::close;
-  auto after = HttpExchange::After::close;
-  if (const auto* refused = std::get_if<RefusedRequest>(&outcome)) {
-    http.refuse(*refused);
-  } else {
-    auto& incoming = std::get<IncomingRequest>(outcome);
-    incoming.request.stop = stop.get_token();
-    after = answer(http, entry, stream, std::move(incoming));
-  }
-  if (after == HttpExchange::After::close) {
+  if (!asked) return HttpExchange::After::drop;
+  const auto guard = hangups_->watch(stream.poll_fd(), stop);
+  const auto after = http.serve(stop.get_token(), [&] { return entry.stopping(); });
+  if (after == HttpExchange::After::upgrade) run_upgrade(http.upgraded(), entry, stream);
+  if (after == HttpExchange::After::close || after == HttpExchange::After::upgrade) {
     stream.linger(entry.stopping() ? longest_goodbye_at_stop : longest_goodbye);
   }
   return after;
 }
 
-HttpExchange::After Server::answer(HttpExchange& http, LiveConnections::Entry& entry,
-                                   SocketStream& stream, IncomingRequest incoming) {
-  const HttpRequest& request = incoming.request;
+void Server::run_upgrade(const HttpResponse::Upgrade& upgrade, LiveConnections::Entry& entry,
+                         SocketStream& stream) {
   try {
-    if (options_.before_body) {
-      if (auto early = options_.before_body(request)) {
-        return http.write(incoming, *std::move(early), request.stop);
-      }
-    }
-    const std::size_t most =
-        options_.body_limit ? options_.body_limit(request) : options_.most_body;
-    if (const auto refused = http.read_body(incoming, most)) {
-      http.refuse(*refused);
-      return HttpExchange::After::close;
-    }
-    const auto guard = hangups_->watch(stream.poll_fd(), entry.stop_source());
-    HttpResponse response = call(request);
-    if (response.upgrade) {
-      run_upgrade(http, entry, stream, *response.upgrade);
-      return HttpExchange::After::close;
-    }
-    if (entry.stopping()) incoming.keep_alive = false;
-    return http.write(incoming, std::move(response), request.stop);
+    if (entry.upgraded()) upgrade.run(stream);
   } catch (const std::exception& failure) {
-    log_.error("a request's stream failed", {{"path", request.path}, {"error", failure.what()}});
+    site_.log.error("an upgraded connection failed", {{"error", failure.what()}});
   } catch (...) {
-    log_.error("a request's stream failed", {{"path", request.path}});
+    site_.log.error("an upgraded connection failed", {{"protocol", upgrade.protocol}});
   }
-  return HttpExchange::After::close;
-}
-
-HttpResponse Server::call(const HttpRequest& request) {
-  try {
-    return handler_(request);
-  } catch (const std::exception& failure) {
-    log_.error("a request failed", {{"path", request.path}, {"error", failure.what()}});
-  } catch (...) {
-    log_.error("a request failed", {{"path", request.path}});
-  }
-  return options_.error_answer(internal_error());
-}
-
-void Server::run_upgrade(HttpExchange& http, LiveConnections::Entry& entry, SocketStream& stream,
-                         const HttpResponse::Upgrade& upgrade) {
-  if (!http.write_upgrade_head(upgrade.protocol)) return;
-  if (entry.upgraded()) upgrade.run(stream);
 }
 
 void Server::stop(milliseconds grace) {

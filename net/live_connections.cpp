@@ -55,11 +55,6 @@ std::stop_source LiveConnections::start_request(std::uint64_t id) {
   return live.stop;
 }
 
-std::stop_source LiveConnections::stop_of(std::uint64_t id) const {
-  const std::scoped_lock lock(mutex_);
-  return live_.at(id).stop;
-}
-
 bool LiveConnections::is_stopping() const {
   const std::scoped_lock lock(mutex_);
   return stopping_;

@@ -31,7 +31,6 @@ class LiveConnections {
     std::stop_source busy() { return all_.start_request(id_); }
     // Belongs to another protocol: closed when the server stops.
     bool upgraded() { return all_.set_phase(id_, Phase::upgraded); }
-    [[nodiscard]] std::stop_source stop_source() const { return all_.stop_of(id_); }
     [[nodiscard]] bool stopping() const { return all_.is_stopping(); }
 
    private:
@@ -56,7 +55,6 @@ class LiveConnections {
 
   bool set_phase(std::uint64_t id, Phase phase);
   std::stop_source start_request(std::uint64_t id);
-  std::stop_source stop_of(std::uint64_t id) const;
   bool is_stopping() const;
   void leave(std::uint64_t id);
 

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "net/byte_stream.h"
 #include "net/transport.h"
@@ -29,8 +30,12 @@ class SocketStream final : public ByteStream {
   void close() override;
   [[nodiscard]] int poll_fd() const override { return transport_->fd(); }
 
-  // Input that nobody has taken yet; the caller may take from its front.
-  std::string& ahead() { return ahead_; }
+  // Input that nobody has read yet, until the next call.
+  [[nodiscard]] std::string_view ahead() const {
+    return std::string_view(ahead_).substr(ahead_at_);
+  }
+  // Drops so many bytes from its front.
+  void skip(std::size_t size);
   // Waits for input and appends it to ahead().
   Result<ReadOutcome> fill(Patience timeout);
   // Fails with unavailable when no byte moves for `stall`.
@@ -45,6 +50,7 @@ class SocketStream final : public ByteStream {
 
   std::unique_ptr<Transport> transport_;
   std::string ahead_;
+  std::size_t ahead_at_ = 0;  // what lies before it has been read
   std::atomic<bool> closed_ = false;
 };
 

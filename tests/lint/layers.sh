@@ -47,7 +47,7 @@ wrappers_of() {
     CLI/*) wrappers='cmd/*' ;;
     sqlite3.h | sqlite3ext.h) wrappers='orchestrator/sqlite*.cpp' ;;
     libpq-fe.h | libpq/*) wrappers='orchestrator/postgres*.cpp' ;;
-    httplib.h) wrappers='net/http_server.cpp' ;;
+    httplib.h) wrappers='net/httplib*_detail.h' ;;
     curl/*) wrappers='net/http_client.cpp net/curl*.cpp' ;;
     openssl/*) wrappers='base/crypto.cpp net/*.cpp' ;;
     nlohmann/json_fwd.hpp) wrappers='*' ;;

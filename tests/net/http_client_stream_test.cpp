@@ -6,6 +6,7 @@
 #include "net/http.h"
 #include "net/http_client.h"
 #include "net/sse.h"
+#include "orchestrator/api/json.h"
 #include "tests/catch.h"
 #include "tests/net/client.h"
 #include "tests/net/random.h"
@@ -51,7 +52,7 @@ TEST_CASE("a refused stream is a reply with its body, and the sink sees nothing"
   const auto reply = client_of(test)->stream({}, [&](std::string_view) { return ++pieces > 0; });
   REQUIRE(reply);
   CHECK(reply->head.status == 404);
-  CHECK(error_of_answer(404, reply->head.body).message == "no such vm");
+  CHECK(parse_error(404, reply->head.body).message == "no such vm");
   CHECK(pieces == 0);
 }
 

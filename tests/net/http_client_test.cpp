@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "net/http.h"
+#include "orchestrator/api/json.h"
 #include "tests/catch.h"
 #include "tests/net/client.h"
 #include "tests/net/random.h"
@@ -63,7 +64,7 @@ TEST_CASE("an answer of any status is a reply, with its headers") {
   REQUIRE(reply);
   CHECK(reply->status == 302);
   CHECK(reply->headers.get("x-request-id") == "r1");
-  CHECK(error_of_answer(409, reply->body).message == "in use");
+  CHECK(parse_error(409, reply->body).message == "in use");
 }
 
 TEST_CASE("a large body goes there and back, byte for byte") {

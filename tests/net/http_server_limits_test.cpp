@@ -17,7 +17,7 @@ HttpResponse echo(const HttpRequest& request) {
 }
 
 std::string error_body(std::string_view code, std::string_view message) {
-  return cat(R"({"error":{"code":")", code, R"(","message":")", message, R"("}})");
+  return cat(R"({"error":{"code":")", code, R"(","message":")", message, "\"}}\n");
 }
 
 TEST_CASE("a body beyond the limit is refused, told or found out") {

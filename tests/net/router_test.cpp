@@ -81,7 +81,8 @@ TEST_CASE("what matched no route is answered as the wire says") {
       unmatched_response(table().match(unknown.method, unknown.raw_path, unknown.query), unknown);
   CHECK(missing.status == 404);
   CHECK(missing.body ==
-        R"({"error":{"code":"route_not_found","message":"no such route: GET /v9/x y"}})");
+        R"({"error":{"code":"route_not_found","message":"no such route: GET /v9/x y"}})"
+        "\n");
 
   const HttpRequest wrong = make_request("PUT", "/v1/environments");
   const HttpResponse refused =
@@ -95,7 +96,8 @@ TEST_CASE("what matched no route is answered as the wire says") {
       unmatched_response(table().match(action.method, action.raw_path, action.query), action);
   CHECK(bad.status == 400);
   CHECK(bad.body == R"({"error":{"code":"invalid_argument",)"
-                    R"("message":"missing or unknown action query parameter"}})");
+                    R"("message":"missing or unknown action query parameter"}})"
+                    "\n");
 }
 
 }  // namespace

@@ -88,9 +88,7 @@ class RawClient {
       INFO("so far: " << stream_->ahead());
       REQUIRE(got->kind == ReadOutcome::Kind::bytes);
     }
-    std::string text = stream_->ahead().substr(0, found + end.size());
-    stream_->ahead().erase(0, text.size());
-    return text;
+    return take(found + end.size());
   }
   // All up to the end of the connection, however it comes.
   std::string read_all() {
@@ -100,7 +98,7 @@ class RawClient {
       REQUIRE(got->kind != ReadOutcome::Kind::timed_out);
       if (got->kind == ReadOutcome::Kind::end) break;
     }
-    return std::exchange(stream_->ahead(), {});
+    return take(stream_->ahead().size());
   }
   // One answer with a Content-Length: its status line and body, as "200|body".
   std::string read_answer() {
@@ -113,14 +111,18 @@ class RawClient {
       REQUIRE(got);
       REQUIRE(got->kind == ReadOutcome::Kind::bytes);
     }
-    std::string body = stream_->ahead().substr(0, size);
-    stream_->ahead().erase(0, size);
-    return cat(head.substr(9, 3), "|", body);
+    return cat(head.substr(9, 3), "|", take(size));
   }
   void shutdown_write() { stream_->shutdown_write(); }
   void close() { stream_->close(); }
 
  private:
+  std::string take(std::size_t size) {
+    std::string text(stream_->ahead().substr(0, size));
+    stream_->skip(size);
+    return text;
+  }
+
   std::unique_ptr<SocketStream> stream_;
 };
 
