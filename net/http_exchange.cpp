@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "base/text.h"
+#include "net/http_date.h"
+#include "net/httplib_sink_detail.h"
 #include "net/httplib_stream_detail.h"
 #include "net/request_check.h"
 #include "orchestrator/api/json.h"
@@ -36,22 +38,6 @@ Error too_large(std::size_t most) {
           cat("request body exceeds the ", most, " byte limit for this endpoint")};
 }
 
-// "Sun, 06 Nov 1994 08:49:37 GMT", independent of the locale.
-std::string http_date() {
-  constexpr std::string_view days = "SunMonTueWedThuFriSat";
-  constexpr std::string_view months = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  const auto two = [](int n) { return cat(n / 10, n % 10); };
-  const auto name = [](std::string_view names, int n) {
-    return names.substr(static_cast<std::size_t>(n) * 3, 3);
-  };
-  return cat(name(days, utc.tm_wday), ", ", two(utc.tm_mday), " ", name(months, utc.tm_mon), " ",
-             utc.tm_year + 1900, " ", two(utc.tm_hour), ":", two(utc.tm_min), ":", two(utc.tm_sec),
-             " GMT");
-}
-
 void keep_framing_alone(httplib::Request& request, const BodyFraming& framing,
                         const HttpHeaders& headers) {
   request.path = std::string(any_path);
@@ -63,39 +49,11 @@ void keep_framing_alone(httplib::Request& request, const BodyFraming& framing,
   request.set_header("Content-Length", std::to_string(framing.length));
   if (framing.chunked) request.set_header("Transfer-Encoding", "chunked");
   const std::string expects = headers.get("Expect").value_or("");
-  if (framing.has_body() && equal_ignoring_case(expects, "100-continue")) {
+  const bool knows_100 = request.version != "HTTP/1.0";
+  if (knows_100 && framing.has_body() && equal_ignoring_case(expects, "100-continue")) {
     request.set_header("Expect", "100-continue");
   }
 }
-
-// An answer's stream on a connection; each write goes out at once.
-class SinkStream final : public HttpStream {
- public:
-  SinkStream(httplib::DataSink& sink, HttplibStream& wire, std::stop_token stop)
-      : sink_(sink), wire_(wire), stop_(std::move(stop)) {}
-
-  bool write(std::string_view bytes) override {
-    if (stop_.stop_requested()) whole_ = false;
-    // To httplib no bytes are the end.
-    if (!whole_ || bytes.empty()) return whole_;
-    whole_ = sink_.write(bytes.data(), bytes.size()) && wire_.flush();
-    return whole_;
-  }
-  [[nodiscard]] std::stop_token stop() const override { return stop_; }
-
-  // The end mark; false when the answer was cut short and must not look whole.
-  bool finish() {
-    if (!whole_ || stop_.stop_requested()) return false;
-    sink_.done();
-    return true;
-  }
-
- private:
-  httplib::DataSink& sink_;
-  HttplibStream& wire_;
-  std::stop_token stop_;
-  bool whole_ = true;
-};
 
 // httplib's server for one connection.  It keeps its settings and the request at
 // hand in members, so each connection has one.
@@ -149,7 +107,7 @@ HttplibExchange::HttplibExchange(SocketStream& connection, const HttpPeer& peer,
       peer_(peer),
       site_(site),
       wire_(connection, site.options.stall_time) {
-  svr_sock_ = connection.poll_fd();  // httplib breaks answers off while it has none
+  svr_sock_ = 0;  // any socket: httplib breaks streams off while it listens on none
   httplib::Headers standing;
   for (const auto& [name, value] : options().headers.fields()) standing.emplace(name, value);
   set_default_headers(std::move(standing));
@@ -219,6 +177,7 @@ HttpExchange::After HttplibExchange::run() {
     bool ignored = false;  // httplib's own view of whether to close
     const bool whole = process_request(wire_, peer_.ip, peer_.port, {}, 0, false, ignored,
                                        [this](httplib::Request& incoming) { look_at(incoming); });
+    turn_.request = {};  // its body may be large, and the connection may idle now
     if (turn_.upgrade) return write_upgrade_head();
     return whole && wire_.flush() && turn_.keep ? After::keep : After::close;
   } catch (...) {
@@ -341,7 +300,7 @@ void HttplibExchange::put_body(HttpResponse& response, httplib::Response& out) {
   }
   auto run = [this, stream = std::move(response.stream)](std::size_t, httplib::DataSink& sink) {
     if (!wire_.flush()) return false;  // the head
-    SinkStream to(sink, wire_, turn_.request.stop);
+    HttplibSink to(sink, wire_, turn_.request.stop);
     stream(to);
     return to.finish();
   };
@@ -366,7 +325,7 @@ void HttplibExchange::complete(httplib::Response& out) const {
     out.set_header("Content-Length", std::to_string(out.body.size()));
   }
   if (!turn_.keep) out.set_header("Connection", "close");
-  out.set_header("Date", http_date());
+  out.set_header("Date", http_date(std::time(nullptr)));
 }
 
 HttpExchange::After HttplibExchange::write_upgrade_head() {

@@ -18,6 +18,7 @@ using std::chrono::steady_clock;
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view blank_line = "\r\n\r\n";
 constexpr std::size_t most_unsent = 64U << 10U;
+constexpr std::size_t worth_sending = 4U << 10U;  // without waiting for more
 
 bool has_name(std::string_view line, std::string_view name) {
   return line.size() > name.size() && line[name.size()] == ':' &&
@@ -123,7 +124,8 @@ ssize_t HttplibStream::read(char* into, std::size_t size) {
 ssize_t HttplibStream::write(const char* bytes, std::size_t size) {
   const auto all = static_cast<ssize_t>(size);
   if (muted_) return all;
-  if (unsent_.size() + size <= most_unsent) {
+  const bool alone = unsent_.empty() && size >= worth_sending;
+  if (!alone && unsent_.size() + size <= most_unsent) {
     unsent_.append(bytes, size);
     return all;
   }

@@ -1,4 +1,5 @@
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -187,6 +188,8 @@ TEST_CASE("an expectation is understood in any case, and only with a body") {
   const Talk body = talk("POST / HTTP/1.1\r\nContent-Length: 1\r\nExpect: 100-Continue\r\n\r\nx");
   CHECK(body.answers.starts_with("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"));
   CHECK(talk("POST / HTTP/1.1\r\nExpect: 100-continue\r\n\r\n").status() == "HTTP/1.1 200");
+  const Talk old = talk("POST / HTTP/1.0\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\nx");
+  CHECK(old.status() == "HTTP/1.1 200");
 }
 
 TEST_CASE("a head may be as long as the limit, in one line or in many") {
@@ -198,6 +201,27 @@ TEST_CASE("a head may be as long as the limit, in one line or in many") {
   std::string many;
   for (int i = 0; i < 5000; ++i) many += "A: b\r\n";
   CHECK(talk(get(many + "A: b")).status() == "HTTP/1.1 400");
+}
+
+TEST_CASE("a stream is sent in chunks, and one cut short has no end") {
+  const auto streaming = [](std::string_view path) {
+    return talk(cat("GET ", path, " HTTP/1.1\r\n\r\n"), {}, [](const HttpRequest& request) {
+      HttpResponse response;
+      response.stream = [cut = request.path == "/cut"](HttpStream& out) {
+        (void)out.write(std::string(300, 'x'));
+        (void)out.write("");
+        if (cut) throw std::runtime_error("cut");
+        (void)out.write("y");
+      };
+      return response;
+    });
+  };
+  const Talk whole = streaming("/whole");
+  CHECK(whole.answers.ends_with(
+      cat("\r\n\r\n12c\r\n", std::string(300, 'x'), "\r\n1\r\ny\r\n0\r\n\r\n")));
+  const Talk cut = streaming("/cut");
+  CHECK(cut.answers.ends_with(cat("\r\n12c\r\n", std::string(300, 'x'), "\r\n")));
+  CHECK(cut.after == HttpExchange::After::close);
 }
 
 TEST_CASE("a whole address is a target, of which the path counts") {

@@ -1,5 +1,6 @@
 #include "net/http.h"
 
+#include "net/http_date.h"
 #include "tests/catch.h"
 
 namespace fuse {
@@ -39,6 +40,11 @@ TEST_CASE("the agent's errors are bare text") {
   CHECK(response.status == 404);
   CHECK(response.body == "vm not found");
   CHECK(response.headers.get("Content-Type") == "text/plain; charset=utf-8");
+}
+
+TEST_CASE("a date is written as HTTP wants it") {
+  CHECK(http_date(784111777) == "Sun, 06 Nov 1994 08:49:37 GMT");
+  CHECK(http_date(0) == "Thu, 01 Jan 1970 00:00:00 GMT");
 }
 
 TEST_CASE("a request value is made from a target") {
