@@ -4,7 +4,6 @@
 #include <array>
 #include <ctime>
 #include <exception>
-#include <ranges>
 #include <utility>
 
 #include "base/text.h"
@@ -286,10 +285,11 @@ void HttplibExchange::put(HttpResponse response, httplib::Response& out) {
   response.headers.remove("Connection");
   response.headers.remove("Content-Length");
   response.headers.remove("Transfer-Encoding");
-  for (const auto& [name, value] : response.headers.fields()) out.headers.erase(name);
-  for (const auto& [name, value] : std::views::reverse(response.headers.fields())) {
-    out.set_header(name, value);  // of one name, the table gives the last first
-  }
+  const auto& fields = response.headers.fields();
+  for (const auto& [name, value] : fields) out.headers.erase(name);
+  // Of one name, the table gives the last first.
+  std::for_each(fields.rbegin(), fields.rend(),
+                [&](const auto& field) { out.set_header(field.first, field.second); });
   if (!has_no_body(response.status)) put_body(response, out);
 }
 

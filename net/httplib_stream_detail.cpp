@@ -18,6 +18,7 @@ using std::chrono::steady_clock;
 constexpr std::string_view line_end = "\r\n";
 constexpr std::string_view blank_line = "\r\n\r\n";
 constexpr std::size_t most_unsent = 64U << 10U;
+constexpr std::size_t most_status_line = 1000;    // to httplib's regular expression, which recurses
 constexpr std::size_t worth_sending = 4U << 10U;  // without waiting for more
 
 bool has_name(std::string_view line, std::string_view name) {
@@ -98,6 +99,10 @@ ssize_t HttplibStream::read(char* into, std::size_t size) {
   if (expected_) {
     last_read_ = take_head(*std::exchange(expected_, std::nullopt));
     if (last_read_ != Input::ready) return -1;
+    if (head_.find(line_end) > most_status_line) {
+      last_read_ = Input::too_large;
+      return -1;
+    }
   }
   if (head_at_ < head_.size()) {
     const std::size_t count = std::min(size, head_.size() - head_at_);

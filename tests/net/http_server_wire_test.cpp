@@ -42,7 +42,8 @@ Talk talk(const std::string& bytes, HttpServerOptions options = {},
                       .log = log};
   SocketStream stream(std::make_unique<MemoryTransport>(
       std::vector<std::string_view>{std::string_view(bytes)}, talk.answers));
-  const auto exchange = HttpExchange::on(stream, {}, site);
+  const HttpPeer peer;
+  const auto exchange = HttpExchange::on(stream, peer, site);
   while (talk.after == HttpExchange::After::keep) {
     talk.after = exchange->serve({}, [] { return false; });
   }

@@ -101,7 +101,8 @@ std::string served(const std::vector<std::string_view>& pieces) {
     return response;
   };
   SocketStream stream(std::make_unique<MemoryTransport>(pieces, written));
-  const auto exchange = HttpExchange::on(stream, {}, site);
+  const HttpPeer peer;
+  const auto exchange = HttpExchange::on(stream, peer, site);
   while (exchange->serve({}, [] { return false; }) == HttpExchange::After::keep) {
   }
   // The one thing that differs between two runs is the time.
