@@ -53,7 +53,8 @@ struct HttpServerOptions {
 };
 
 // Answers HTTP/1.1 on one endpoint, from the moment it is made.  The handler is
-// called from several threads at a time; one that throws is answered 500.
+// called from several threads at a time; one that throws is answered 500.  From the
+// first connection on the process ignores SIGPIPE.
 class HttpServer {
  public:
   static Result<std::unique_ptr<HttpServer>> listen(const HttpEndpoint& endpoint,
