@@ -272,11 +272,12 @@ TEST_CASE("a guest that sends more than it was granted is not listened to any mo
     by_hand.await_sync();
   });
   // A session that nobody reads takes the credit and no more.
+  const std::string why = "the guest's channel: the guest sent more than it was granted";
   const auto session = guest.connect().open_attach({.cmd = {"x"}, .tty = false});
-  REQUIRE(session);
+  // It may have come to that before the session was handed over.
+  if (!session) CHECK(session.error().message == why);
   while (guest.client->alive()) std::this_thread::yield();
-  CHECK(guest.client->job_status().error().message ==
-        "the guest's channel: the guest sent more than it was granted");
+  CHECK(guest.client->job_status().error().message == why);
 }
 
 TEST_CASE("an answer that cannot be read is an error of that call alone") {
