@@ -16,13 +16,14 @@ constexpr std::string_view green = "\033[1;32m";
 constexpr std::string_view plain = "\033[0m";
 constexpr std::size_t widest_excerpt = 160;
 
-// The line with this number, ended by \n, \r\n or \r as YAML has it.
-std::string_view line_of(std::string_view text, int number) {
+// The lines of a text, ended by \n, \r\n or \r as YAML has it.
+std::vector<std::string_view> lines_of(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  for (int line = 1;; ++line) {
+  std::vector<std::string_view> lines;
+  while (true) {
     const std::size_t end = text.find_first_of("\r\n");
-    if (line == number) return text.substr(0, end);
-    if (end == std::string_view::npos) return {};
+    lines.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return lines;
     text.remove_prefix(text.substr(end).starts_with("\r\n") ? end + 2 : end + 1);
   }
 }
@@ -50,9 +51,8 @@ std::string shown(std::string_view line) {
   return out;
 }
 
-void print_excerpt(std::ostream& out, const Diagnostic& diagnostic, std::string_view text,
+void print_excerpt(std::ostream& out, const Diagnostic& diagnostic, std::string_view line,
                    bool colour) {
-  std::string_view line = line_of(text, diagnostic.where.line);
   const std::string below = indent_below(line, diagnostic.where.column);
   if (line.empty() || below.size() > widest_excerpt) return;
   if (line.size() > widest_excerpt) {
@@ -136,8 +136,11 @@ bool Diagnostics::ok() const {
                       [](const Diagnostic& d) { return d.severity == Severity::error; });
 }
 
-void print(std::ostream& out, const Diagnostic& diagnostic, std::string_view file,
-           std::string_view text, const PrintOptions& options) {
+namespace {
+
+// `lines` are those of the Fusefile.
+void print_one(std::ostream& out, const Diagnostic& diagnostic, std::string_view file,
+               const std::vector<std::string_view>& lines, const PrintOptions& options) {
   const bool warning = diagnostic.severity == Severity::warning;
   if (options.colour) out << bold;
   out << file << ':';
@@ -151,14 +154,25 @@ void print(std::ostream& out, const Diagnostic& diagnostic, std::string_view fil
   if (options.colour) out << plain;
   out << '\n';
   if (!options.excerpt) return;
-  if (diagnostic.where.known()) print_excerpt(out, diagnostic, text, options.colour);
+  const auto number = static_cast<std::size_t>(std::max(diagnostic.where.line, 0));
+  if (diagnostic.where.known() && number <= lines.size()) {
+    print_excerpt(out, diagnostic, lines[number - 1], options.colour);
+  }
   if (!diagnostic.hint.empty()) out << "  hint: " << diagnostic.hint << '\n';
+}
+
+}  // namespace
+
+void print(std::ostream& out, const Diagnostic& diagnostic, std::string_view file,
+           std::string_view text, const PrintOptions& options) {
+  print_one(out, diagnostic, file, lines_of(text), options);
 }
 
 void print(std::ostream& out, const Diagnostics& diagnostics, std::string_view file,
            std::string_view text, const PrintOptions& options) {
+  const std::vector<std::string_view> lines = lines_of(text);
   for (const Diagnostic& diagnostic : diagnostics.all()) {
-    print(out, diagnostic, file, text, options);
+    print_one(out, diagnostic, file, lines, options);
   }
 }
 

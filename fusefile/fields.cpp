@@ -17,12 +17,20 @@ bool is_merge(const YamlNode& key) {
   return key.kind == YamlNode::Kind::scalar && kind_of(key) == ScalarKind::merge;
 }
 
+bool has_controls(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
 // " `value`", cut when it is long; "" for what is no scalar.
 std::string value_of(const YamlNode& node) {
   if (node.kind != YamlNode::Kind::scalar) return "";
-  const std::string_view text = node.text;
-  if (text.size() <= 10) return cat(" `", text, "`");
-  return cat(" `", valid_utf8(text.substr(0, 7)), "...`");
+  std::string text = node.text;
+  if (text.size() > 10) text = cat(valid_utf8(std::string_view(text).substr(0, 7)), "...");
+  // What a terminal would obey, or would not show, is written out.
+  const std::string quoted = in_quotes(text);
+  const std::string_view safe = std::string_view(quoted).substr(1, quoted.size() - 2);
+  return cat(" `", has_controls(text) ? safe : text, "`");
 }
 
 // Gathers the entries of one mapping and of what is merged into it.
@@ -88,7 +96,8 @@ class EntryReader {
       for (const YamlNode* item : value.items) read(*item, true);
     } else if (!is_null(value)) {
       report_.error_at(value.where, ProblemCode::wrong_kind, path_,
-                       "map merge requires map or sequence of maps as the value");
+                       "map merge requires map or sequence of maps as the value",
+                       "write <<: *NAME, where &NAME stands at a mapping");
     }
   }
 
@@ -130,7 +139,8 @@ std::optional<std::string> read_text(const YamlField& field, Report& report) {
                packed.end());
   auto bytes = base64_decode(packed);
   if (!bytes) {
-    report.error(ProblemCode::bad_value, field.path, "!!binary value contains invalid base64 data");
+    report.error(ProblemCode::bad_value, field.path, "!!binary value contains invalid base64 data",
+                 "write base64 with its padding, or plain text without !!binary");
   }
   return bytes;
 }

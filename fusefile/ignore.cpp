@@ -12,7 +12,7 @@ namespace fuse {
 
 namespace {
 
-constexpr std::string_view defaults =
+constexpr std::string_view default_patterns =
     ".git/\nnode_modules/\n__pycache__/\n.venv/\nvenv/\ntarget/\ndist/\nbuild/\n"
     ".DS_Store\n*.pyc\n.env\n.env.*\n*.pem\n*.key\n";
 
@@ -46,7 +46,11 @@ std::vector<std::string> without_repeated_stars(std::vector<std::string> names) 
 }  // namespace
 
 IgnoreRules::IgnoreRules() {
-  static_cast<void>(add(defaults));
+  static_cast<void>(add(defaults()));
+}
+
+std::string_view IgnoreRules::defaults() {
+  return default_patterns;
 }
 
 Result<void> IgnoreRules::add(std::string_view text) {

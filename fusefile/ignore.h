@@ -14,6 +14,8 @@ class IgnoreRules {
  public:
   // What is left out without any file.
   IgnoreRules();
+  // Those patterns, one a line.
+  static std::string_view defaults();
   // Adds the lines of a .fuseignore; invalid_argument names the line of a
   // malformed pattern.
   Result<void> add(std::string_view text);

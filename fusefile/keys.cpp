@@ -152,7 +152,7 @@ constexpr auto table = std::to_array<KeyInfo>({
      "[postgres, -c, fsync=off]"},
     {"services.*", "restart", KeyType::text, "", false,
      "When to start it again: no, always, on-failure or unless-stopped.",
-     "always", R"("enum": ["no", "always", "on-failure", "unless-stopped"])"},
+     "always", "", "no, always, on-failure, unless-stopped"},
     {"services.*", "healthcheck", KeyType::map, "services.*.healthcheck", false,
      "The container's own health check.",
      "{test: [CMD, pg_isready], interval: 5s}"},
@@ -236,19 +236,19 @@ constexpr auto table = std::to_array<KeyInfo>({
 // clang-format on
 
 constexpr auto sections = std::to_array<SectionInfo>({
-    {"", "The file", R"("not": {"required": ["build", "setup"]})"},
+    {"", "the file", R"("not": {"required": ["build", "setup"]})"},
     {"resources", "resources"},
     {"placement", "placement"},
     {"cache", "cache"},
-    {"env.*", "A variable of env",
+    {"env.*", "a variable of env",
      R"("oneOf": [{"required": ["value"]}, {"required": ["secret"]}])"},
-    {"build[]", "A step of build"},
-    {"services.*", "A service"},
-    {"services.*.healthcheck", "The healthcheck of a service"},
-    {"files[]", "An entry of files",
+    {"build[]", "a step of build"},
+    {"services.*", "a service"},
+    {"services.*.healthcheck", "the healthcheck of a service"},
+    {"files[]", "an entry of files",
      R"("oneOf": [{"required": ["source"]}, {"required": ["content"]}])"},
-    {"copy[]", "An entry of copy"},
-    {"expose[]", "An entry of expose"},
+    {"copy[]", "an entry of copy"},
+    {"expose[]", "an entry of expose"},
     {"healthcheck", "healthcheck", R"("oneOf": [{"required": ["http"]}, {"required": ["exec"]}])"},
     {"healthcheck.http", "healthcheck.http"},
     {"desktop", "desktop"},
@@ -270,6 +270,23 @@ std::vector<const KeyInfo*> keys_of(std::string_view section) {
     if (key.section == section) keys.push_back(&key);
   }
   return keys;
+}
+
+std::vector<std::string_view> names_of(std::string_view section) {
+  std::vector<std::string_view> names;
+  for (const KeyInfo* key : keys_of(section)) names.push_back(key->name);
+  return names;
+}
+
+std::vector<std::string_view> values_of(const KeyInfo& key) {
+  constexpr std::string_view between = ", ";
+  std::vector<std::string_view> values;
+  for (std::string_view rest = key.values; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(between), rest.size());
+    values.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + between.size(), rest.size()));
+  }
+  return values;
 }
 
 const KeyInfo* find_key(std::string_view section, std::string_view name) {

@@ -37,13 +37,14 @@ struct KeyInfo {
   std::string_view rule{};     // what it means and what is allowed, in one sentence
   std::string_view example{};  // as YAML, on one line
   std::string_view schema{};   // members that its JSON schema has besides the type's
+  std::string_view values{};   // "a, b": the only ones, if they are so few
   std::string_view since = "1";
 };
 
 // One group of keys: those of one mapping.
 struct SectionInfo {
   std::string_view name;
-  std::string_view title;     // for the reference page
+  std::string_view title;     // what it is, as in "a service"
   std::string_view schema{};  // members that its JSON schema has besides the keys
 };
 std::span<const SectionInfo> all_sections();
@@ -51,6 +52,9 @@ std::span<const SectionInfo> all_sections();
 // All of them, section by section.
 std::span<const KeyInfo> all_keys();
 std::vector<const KeyInfo*> keys_of(std::string_view section);
+std::vector<std::string_view> names_of(std::string_view section);
 const KeyInfo* find_key(std::string_view section, std::string_view name);
+// The words of `values`.
+std::vector<std::string_view> values_of(const KeyInfo& key);
 
 }  // namespace fuse

@@ -15,5 +15,7 @@ constexpr std::string_view reserved_dir = "/fuse";
 
 // What is said about `files` with more than they may have.
 std::string too_large_files(std::uint64_t bytes);
+constexpr std::string_view too_large_files_hint =
+    "`copy` carries up to 524288 bytes; fetch what is larger in a build step";
 
 }  // namespace fuse

@@ -9,38 +9,21 @@
 #include "base/quote.h"
 #include "base/text.h"
 #include "base/units.h"
+#include "fusefile/hints.h"
 #include "fusefile/scalar.h"
+#include "fusefile/suggest.h"
 
 namespace fuse {
 
 namespace {
 
-constexpr std::size_t longest_suggested_word = 64;
-
-// The key that was meant, if one is near.
-std::optional<std::string> nearest_key(std::string_view name, std::string_view section) {
-  if (name.size() > longest_suggested_word) return std::nullopt;
-  std::vector<std::string> names;
-  for (const KeyInfo* key : keys_of(section)) names.emplace_back(key->name);
-  return closest(name, names);
-}
-
-std::string known_keys(std::string_view section) {
-  std::vector<std::string> names;
-  for (const KeyInfo* key : keys_of(section)) names.emplace_back(key->name);
-  return cat("keys here: ", join(names, ", "));
-}
-
-// What is said about a fraction of a field that people want fractions of.
-std::string_view counted(const YamlField& field) {
-  const bool fraction =
-      field.node->kind == YamlNode::Kind::scalar && kind_of(*field.node) == ScalarKind::floating;
-  if (!fraction || field.path != "resources.gpu") return "";
-  return " (gpu counts whole devices or MIG instances, never half a GPU)";
+bool is_fraction(const YamlField& field) {
+  return field.node->kind == YamlNode::Kind::scalar && kind_of(*field.node) == ScalarKind::floating;
 }
 
 std::optional<std::int32_t> report_range(const YamlField& field, Report& report) {
-  report.error(ProblemCode::out_of_range, field.path, cat(field.node->text, " is out of range"));
+  report.error(ProblemCode::out_of_range, field.path, cat(field.node->text, " is out of range"),
+               "write a number of at most 2147483647");
   return std::nullopt;
 }
 
@@ -61,17 +44,24 @@ std::optional<YamlInteger> whole_number(const YamlNode& node) {
 
 std::optional<std::int32_t> report_not_whole(const YamlField& field, bool cpus, Report& report) {
   const YamlNode& node = *field.node;
-  if (!cpus || node.kind != YamlNode::Kind::scalar) {
-    report_wrong_kind(field, "int", report, counted(field));
-  } else if (kind_of(node) == ScalarKind::floating) {
+  if (field.path == "resources.gpu" && is_fraction(field)) {
+    report_wrong_kind(field, "int", report,
+                      " (gpu counts whole devices or MIG instances, never half a GPU)",
+                      "write 1 for a whole GPU, or gpu: 1 and gpu_profile: 1g.10gb for a slice");
+  } else if (!cpus || node.kind != YamlNode::Kind::scalar) {
+    report_wrong_kind(field, "int", report);
+  } else if (is_fraction(field)) {
     report.error(ProblemCode::wrong_kind, field.path,
                  cat(node.text,
                      " is not a whole number of vcpus (a vcpu is not divided; write 1, "
-                     "2, ...)"));
+                     "2, ...)"),
+                 "write a whole number, as in cpus: 1");
   } else {
     report.error(
         ProblemCode::wrong_kind, field.path,
-        cat("invalid ", in_quotes(node.text), " (expected a whole number of vcpus, e.g. 2)"));
+        cat("invalid ", in_quotes(node.text), " (expected a whole number of vcpus, e.g. 2)"),
+        parse_yaml_integer(node.text) ? cat("write ", node.text, " without quotes")
+                                      : "write a whole number, as in cpus: 2");
   }
   return std::nullopt;
 }
@@ -112,16 +102,14 @@ MapReader::MapReader(const YamlNode* node, std::string_view section, std::string
 void MapReader::report_unknown(const YamlField& field) {
   std::string message = cat("field ", path_below("", field.name), " not found");
   if (!path_.empty()) message += cat(" in ", path_);
-  const auto near = nearest_key(field.name, section_);
-  if (!near) {
-    report_.error_at(field.key, ProblemCode::unknown_key, field.path, message,
-                     known_keys(section_));
-    return;
-  }
-  report_.error_at(field.key, ProblemCode::unknown_key, field.path,
-                   cat(message, ", did you mean ", in_quotes(*near), "?"), cat("write ", *near));
+  const auto near = suggestions(field.name, names_of(section_));
+  report_.error_at(
+      field.key, ProblemCode::unknown_key, field.path, cat(message, did_you_mean(near)),
+      near.empty() ? hint_for_stranger(field.name, section_) : cat("write ", near.front()));
   // That the key which was meant is missing is the same mistake.
-  if (!has(*near)) report_.blame(path_of(*near));
+  for (const std::string_view name : near) {
+    if (!has(name)) report_.blame(path_of(name));
+  }
 }
 
 const YamlField* MapReader::find(std::string_view key, [[maybe_unused]] KeyType type) const {
@@ -165,7 +153,7 @@ std::optional<bool> MapReader::flag(std::string_view key) {
     const bool plain = kind_of(*field->node) == ScalarKind::boolean;
     value = parse_yaml_flag(field->node->text, plain);
   }
-  if (!value) report_wrong_kind(*field, "bool", report_);
+  if (!value) report_wrong_kind(*field, "bool", report_, "", hint_for_flag(field->node->text));
   return value;
 }
 
@@ -210,10 +198,7 @@ std::optional<std::int32_t> MapReader::size_mib(std::string_view key) {
   if (!text || text->empty()) return std::nullopt;
   const auto size = parse_size_mib(*text);
   if (size) return *size;
-  report_.error(ProblemCode::bad_value, field->path, size.error().message,
-                parse_yaml_float(*text) || parse_yaml_integer(*text)
-                    ? cat("write ", *text, "GB or ", *text, "MB")
-                    : "");
+  report_.error(ProblemCode::bad_value, field->path, size.error().message, hint_for_size(*text));
   return std::nullopt;
 }
 
@@ -224,7 +209,7 @@ std::optional<std::chrono::nanoseconds> MapReader::duration(std::string_view key
   const auto duration = parse_duration(*text);
   if (duration) return *duration;
   report_.error(ProblemCode::bad_value, field->path, duration.error().message,
-                "write numbers with units, as in 90s or 1h30m");
+                hint_for_duration(*text));
   return std::nullopt;
 }
 

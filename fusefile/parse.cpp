@@ -29,7 +29,7 @@ std::string read_name(MapReader& top, Report& report) {
                  cat("invalid name ", in_quotes(name),
                      ", must be lowercase letters, digits and dashes, alphanumeric at both ends, "
                      "63 chars max"),
-                 label.empty() ? "" : cat("write ", label));
+                 cat("write ", label.empty() ? "letters and digits, as in train-llm" : label));
   }
   return name;
 }
@@ -38,13 +38,16 @@ std::string read_workspace(MapReader& top, Report& report) {
   std::string workspace = top.text_or_empty("workspace");
   if (workspace.empty()) return std::string(default_workspace);
   if (has_newline_or_nul(workspace)) {
-    report.error(ProblemCode::bad_path, "workspace", "must not contain newlines or NUL bytes");
+    report.error(ProblemCode::bad_path, "workspace", "must not contain newlines or NUL bytes",
+                 "write one line, as in /workspace");
   } else if (!workspace.starts_with('/')) {
     report.error(ProblemCode::bad_path, "workspace",
-                 cat("must be an absolute path, got ", in_quotes(workspace)));
+                 cat("must be an absolute path, got ", in_quotes(workspace)),
+                 "begin it with a slash, as in /workspace");
   } else if (has_parent_segment(workspace)) {
     report.error(ProblemCode::bad_path, "workspace",
-                 cat("must not contain \"..\" segments, got ", in_quotes(workspace)));
+                 cat("must not contain \"..\" segments, got ", in_quotes(workspace)),
+                 cat("write ", in_quotes(clean_path(workspace))));
   }
   return workspace;
 }
@@ -66,7 +69,8 @@ std::vector<std::string> read_secrets(MapReader& top, Report& report) {
   for (std::size_t i = 0; i < secrets.size(); ++i) {
     const std::string path = path_item("secrets", i);
     if (secrets[i].empty() && !report.blamed(path)) {
-      report.error(ProblemCode::required, path, "must not be empty");
+      report.error(ProblemCode::required, path, "must not be empty",
+                   "write the secret's name, or drop the entry");
     }
   }
   return secrets;
@@ -77,7 +81,8 @@ std::chrono::nanoseconds read_startup_timeout(MapReader& top, Report& report) {
   if (!timeout) return {};
   if (timeout->count() <= 0) {
     report.error(ProblemCode::out_of_range, "startup_timeout",
-                 cat("must be positive, got ", in_quotes(top.written("startup_timeout"))));
+                 cat("must be positive, got ", in_quotes(top.written("startup_timeout"))),
+                 "write a duration as 10m, or leave it out");
   }
   return *timeout;
 }

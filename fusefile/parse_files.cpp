@@ -12,6 +12,9 @@ namespace fuse {
 
 namespace {
 
+constexpr std::string_view one_line = "write one line";
+constexpr std::string_view no_parent = "write the path that it leads to, without ..";
+
 bool names_a_folder(std::string_view path) {
   return path.ends_with('/') || path == "." || path.ends_with("/.");
 }
@@ -19,18 +22,24 @@ bool names_a_folder(std::string_view path) {
 void check_file_path(const std::string& path, const std::string& written,
                      std::map<std::string, std::size_t>& seen, std::size_t index, Report& report) {
   if (written.empty()) {
-    if (!report.blamed(path)) report.error(ProblemCode::required, path, "is required");
+    if (!report.blamed(path)) {
+      report.error(ProblemCode::required, path, "is required", "name the file, as in conf/app.ini");
+    }
   } else if (has_newline_or_nul(written)) {
-    report.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes");
+    report.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes",
+                 std::string(one_line));
   } else if (has_parent_segment(written)) {
-    report.error(ProblemCode::bad_path, path, "must not contain \"..\" segments");
+    report.error(ProblemCode::bad_path, path, "must not contain \"..\" segments",
+                 std::string(no_parent));
   } else if (names_a_folder(written)) {
     report.error(ProblemCode::bad_path, path,
-                 cat(in_quotes(written), " is a directory, not a file"));
+                 cat(in_quotes(written), " is a directory, not a file"),
+                 "add the file's name; `copy` takes folders");
   } else if (const auto [first, is_new] = seen.emplace(clean_path(written), index); !is_new) {
     report.error(
         ProblemCode::repeated_value, path,
-        cat(in_quotes(written), " is already written by ", path_item("files", first->second)));
+        cat(in_quotes(written), " is already written by ", path_item("files", first->second)),
+        "keep one of the two");
   }
 }
 
@@ -38,19 +47,26 @@ void check_file_body(const YamlField& field, const Fusefile::FileEntry& entry, R
   const bool said = report.blamed(field.path) || report.blamed(path_below(field.path, "source")) ||
                     report.blamed(path_below(field.path, "content"));
   if (!entry.source.empty() && entry.content) {
-    report.error(ProblemCode::exclusive, field.path, "source and content are mutually exclusive");
+    report.error(ProblemCode::exclusive, field.path, "source and content are mutually exclusive",
+                 "keep one of the two");
   } else if (entry.source.empty() && !entry.content && !said) {
-    report.error(ProblemCode::required, field.path, "source or content is required");
+    report.error(ProblemCode::required, field.path, "source or content is required",
+                 "add content: TEXT, or source: a file beside the Fusefile");
   }
 }
 
 bool check_copy_target(const std::string& path, const std::string& to, Report& report) {
   if (to.empty()) {
-    if (!report.blamed(path)) report.error(ProblemCode::required, path, "is required");
+    if (!report.blamed(path)) {
+      report.error(ProblemCode::required, path, "is required",
+                   "name the place in the guest; . is the workspace");
+    }
   } else if (has_newline_or_nul(to)) {
-    report.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes");
+    report.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes",
+                 std::string(one_line));
   } else if (has_parent_segment(to)) {
-    report.error(ProblemCode::bad_path, path, "must not contain \"..\" segments");
+    report.error(ProblemCode::bad_path, path, "must not contain \"..\" segments",
+                 std::string(no_parent));
   } else {
     return true;
   }
@@ -68,10 +84,12 @@ void check_copy_place(std::size_t index, const std::string& to, const std::strin
     report.error(ProblemCode::reserved_path, path,
                  cat(resolved,
                      ", which is reserved for the guest agent's manifest, secrets and "
-                     "credentials"));
+                     "credentials"),
+                 "choose a place outside /fuse");
   } else if (const auto [first, is_new] = targets.emplace(target, index); !is_new) {
     report.error(ProblemCode::repeated_value, path,
-                 cat(resolved, ", which ", path_item("copy", first->second), " already writes"));
+                 cat(resolved, ", which ", path_item("copy", first->second), " already writes"),
+                 "give each entry a place of its own");
   }
 }
 
@@ -99,13 +117,15 @@ std::vector<Fusefile::FileEntry> read_files(MapReader& top, Report& report) {
     }
     if (!entry.mode.empty() && !is_octal_mode(entry.mode)) {
       report.error(ProblemCode::bad_value, map.path_of("mode"),
-                   cat("invalid octal mode ", in_quotes(entry.mode), " (expected e.g. \"0644\")"));
+                   cat("invalid octal mode ", in_quotes(entry.mode), " (expected e.g. \"0644\")"),
+                   "write three octal digits, as in 644, or 755 for a program");
     }
     total += entry.content.value_or("").size();
     files.push_back(std::move(entry));
   }
   if (total > most_file_bytes) {
-    report.error(ProblemCode::source_size, "files", too_large_files(total));
+    report.error(ProblemCode::source_size, "files", too_large_files(total),
+                 std::string(too_large_files_hint));
   }
   return files;
 }
@@ -120,7 +140,8 @@ std::vector<Fusefile::CopyEntry> read_copy(MapReader& top, std::string_view work
     copy.push_back(entry);
     if (report.blamed(field.path)) continue;
     if (entry.from.empty() && !report.blamed(map.path_of("from"))) {
-      report.error(ProblemCode::required, map.path_of("from"), "is required");
+      report.error(ProblemCode::required, map.path_of("from"), "is required",
+                   "name a file or folder, relative to the Fusefile");
     }
     const std::string to = map.path_of("to");
     if (check_copy_target(to, entry.to, report)) {

@@ -12,6 +12,10 @@ namespace {
 using std::chrono::nanoseconds;
 
 constexpr std::string_view no_negative = "must not be negative";
+constexpr std::string_view runtime_hint = "write a duration as 12h, or 0 for no limit";
+constexpr std::string_view idle_hint = "write 1m or more, or 0 for no limit";
+constexpr std::string_view label_hint =
+    "write up to 63 letters, digits, '-', '_' and '.', with a letter or digit at both ends";
 
 void check_mig_profile(const Fusefile::Resources& resources, const std::string& profile,
                        Report& report) {
@@ -38,7 +42,8 @@ void check_mig_profile(const Fusefile::Resources& resources, const std::string& 
 // All four rules, so that one run shows every mistake.
 void check_gpus(const Fusefile::Resources& resources, const std::string& profile, Report& report) {
   if (resources.gpu < 0) {
-    report.error(ProblemCode::gpu_count, "resources.gpu", std::string(no_negative));
+    report.error(ProblemCode::gpu_count, "resources.gpu", std::string(no_negative),
+                 "write how many GPUs, or leave gpu out for none");
   }
   if (!profile.empty()) check_mig_profile(resources, profile, report);
 }
@@ -60,10 +65,11 @@ std::int32_t read_storage(MapReader& map, Report& report) {
 nanoseconds read_max_runtime(MapReader& map, Report& report) {
   const auto time = map.duration("max_runtime").value_or(nanoseconds(0));
   if (time.count() < 0) {
-    report.error(ProblemCode::out_of_range, "resources.max_runtime", std::string(no_negative));
+    report.error(ProblemCode::out_of_range, "resources.max_runtime", std::string(no_negative),
+                 std::string(runtime_hint));
   } else if (time.count() > 0 && time < std::chrono::seconds(1)) {
     report.error(ProblemCode::out_of_range, "resources.max_runtime",
-                 "must be at least 1s, or 0 for no limit");
+                 "must be at least 1s, or 0 for no limit", std::string(runtime_hint));
   }
   return time;
 }
@@ -71,10 +77,12 @@ nanoseconds read_max_runtime(MapReader& map, Report& report) {
 nanoseconds read_idle_timeout(MapReader& map, Report& report) {
   const auto time = map.duration("idle_timeout").value_or(nanoseconds(0));
   if (time.count() < 0) {
-    report.error(ProblemCode::out_of_range, "resources.idle_timeout", std::string(no_negative));
+    report.error(ProblemCode::out_of_range, "resources.idle_timeout", std::string(no_negative),
+                 std::string(idle_hint));
   } else if (time.count() > 0 && time < std::chrono::minutes(1)) {
     report.error(ProblemCode::out_of_range, "resources.idle_timeout",
-                 "must be at least 1m0s (idle detection runs on the reconcile loop)");
+                 "must be at least 1m0s (idle detection runs on the reconcile loop)",
+                 std::string(idle_hint));
   }
   return time;
 }
@@ -95,7 +103,8 @@ Fusefile::Resources read_resources(const YamlNode* node, Report& report) {
   resources.max_runtime = read_max_runtime(map, report);
   resources.idle_timeout = read_idle_timeout(map, report);
   if (resources.cpus < 0) {
-    report.error(ProblemCode::out_of_range, "resources.cpus", std::string(no_negative));
+    report.error(ProblemCode::out_of_range, "resources.cpus", std::string(no_negative),
+                 "write how many vCPUs, or leave cpus out for the host's default");
   }
   check_gpus(resources, profile, report);
   return resources;
@@ -114,11 +123,11 @@ Fusefile::Placement read_placement(const YamlNode* node, Report& report) {
     }
     if (!is_placement_label(label.name)) {
       report.error_at(label.key, ProblemCode::bad_value, "placement.labels",
-                      cat("invalid label key ", in_quotes(label.name)));
+                      cat("invalid label key ", in_quotes(label.name)), std::string(label_hint));
     }
     if (!is_placement_label(value)) {
       report.error(ProblemCode::bad_value, label.path,
-                   cat("invalid label value ", in_quotes(value)));
+                   cat("invalid label value ", in_quotes(value)), std::string(label_hint));
     }
     placement.labels[label.name] = value;
   }

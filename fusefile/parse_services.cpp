@@ -1,17 +1,18 @@
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/quote.h"
 #include "base/text.h"
 #include "fusefile/grammar.h"
 #include "fusefile/sections.h"
+#include "fusefile/suggest.h"
 
 namespace fuse {
 
 namespace {
 
 constexpr std::int32_t highest_port = 65535;
+constexpr std::string_view name_hint = "write a name as a shell takes it, as in BATCH_SIZE";
 constexpr std::string_view no_name = "environment variable name must not be empty";
 
 Fusefile::EnvValue read_env_value(const YamlField& field, Report& report) {
@@ -24,9 +25,11 @@ Fusefile::EnvValue read_env_value(const YamlField& field, Report& report) {
   const bool said = report.blamed(field.path) || report.blamed(map.path_of("value")) ||
                     report.blamed(map.path_of("secret"));
   if (!value.value.empty() && !value.secret.empty()) {
-    report.error(ProblemCode::exclusive, field.path, "value and secret are mutually exclusive");
+    report.error(ProblemCode::exclusive, field.path, "value and secret are mutually exclusive",
+                 "keep one of the two");
   } else if (value.value.empty() && value.secret.empty() && !said) {
-    report.error(ProblemCode::required, field.path, "value or secret is required");
+    report.error(ProblemCode::required, field.path, "value or secret is required",
+                 "write {value: TEXT} or {secret: NAME}");
   }
   return value;
 }
@@ -36,7 +39,7 @@ Fusefile::Env read_service_env(MapReader& service, Report& report) {
   for (const YamlField& field : service.members("env")) {
     if (trim(field.name).empty()) {
       report.error_at(field.key, ProblemCode::bad_value, service.path_of("env"),
-                      std::string(no_name));
+                      std::string(no_name), std::string(name_hint));
     }
     env[field.name] = read_env_value(field, report);
   }
@@ -48,20 +51,22 @@ std::vector<std::int32_t> read_ports(MapReader& service, Report& report) {
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const std::string path = path_item(service.path_of("ports"), i);
     if ((ports[i] < 1 || ports[i] > highest_port) && !report.blamed(path)) {
-      report.error(ProblemCode::out_of_range, path, "must be between 1 and 65535");
+      report.error(ProblemCode::out_of_range, path, "must be between 1 and 65535",
+                   "write the port that the service listens on, as in 5432");
     }
   }
   return ports;
 }
 
 std::string read_restart(MapReader& service, Report& report) {
-  constexpr std::array<std::string_view, 5> policies{"", "no", "always", "on-failure",
-                                                     "unless-stopped"};
+  const KeyInfo& key = *find_key("services.*", "restart");
+  const auto policies = values_of(key);
   std::string restart = service.text_or_empty("restart");
-  if (std::find(policies.begin(), policies.end(), restart) == policies.end()) {
+  if (!restart.empty() && std::find(policies.begin(), policies.end(), restart) == policies.end()) {
+    const auto near = suggestions(restart, policies);
     report.error(ProblemCode::bad_value, service.path_of("restart"),
-                 cat("invalid ", in_quotes(restart),
-                     " (want one of: no, always, on-failure, unless-stopped)"));
+                 cat("invalid ", in_quotes(restart), " (want one of: ", key.values, ")"),
+                 cat("write ", near.empty() ? policies.front() : near.front()));
   }
   return restart;
 }
@@ -90,7 +95,8 @@ Fusefile::Service read_service(const YamlField& field, Report& report) {
   service.healthcheck = read_service_healthcheck(map, report);
   service.depends_on = map.texts("depends_on");
   if (service.image.empty() && !report.blamed(field.path) && !report.blamed(map.path_of("image"))) {
-    report.error(ProblemCode::required, field.path, "image is required");
+    report.error(ProblemCode::required, field.path, "image is required",
+                 "add image: a container image, as in postgres:16");
   }
   return service;
 }
@@ -101,11 +107,13 @@ Fusefile::Env read_env(MapReader& top, Report& report) {
   Fusefile::Env env;
   for (const YamlField& field : top.members("env")) {
     if (field.name.empty()) {
-      report.error_at(field.key, ProblemCode::bad_value, "env", std::string(no_name));
+      report.error_at(field.key, ProblemCode::bad_value, "env", std::string(no_name),
+                      std::string(name_hint));
     } else if (!is_env_name(field.name)) {
       report.error_at(field.key, ProblemCode::bad_value, "env",
                       cat("invalid environment variable name ", in_quotes(field.name),
-                          " (letters, digits and underscores, not starting with a digit)"));
+                          " (letters, digits and underscores, not starting with a digit)"),
+                      std::string(name_hint));
     }
     env[field.name] = read_env_value(field, report);
   }

@@ -12,31 +12,37 @@ namespace {
 
 void check_workdir(const std::string& path, const std::string& workdir, Report& report) {
   if (has_newline_or_nul(workdir)) {
-    report.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes");
+    report.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes",
+                 "write one line");
   } else if (has_parent_segment(workdir)) {
     report.error(ProblemCode::bad_path, path,
-                 cat("must not contain \"..\" segments, got ", in_quotes(workdir)));
+                 cat("must not contain \"..\" segments, got ", in_quotes(workdir)),
+                 "write a folder below the workspace, or an absolute one");
   }
 }
 
 void check_inputs(const std::string& path, const Fusefile::Step& step, Report& report) {
   if (!step.inputs.empty() && step.cache == false) {
-    report.error(ProblemCode::exclusive, path, "not allowed on a step with cache: false");
+    report.error(ProblemCode::exclusive, path, "not allowed on a step with cache: false",
+                 "drop inputs, or cache: false");
   }
   for (std::size_t i = 0; i < step.inputs.size(); ++i) {
     const std::string& input = step.inputs[i];
     const std::string item = path_item(path, i);
     if (report.blamed(item)) continue;
     if (input.empty()) {
-      report.error(ProblemCode::required, item, "must not be empty");
+      report.error(ProblemCode::required, item, "must not be empty",
+                   "name a file or folder, or drop the entry");
     } else if (input.starts_with('/')) {
       report.error(ProblemCode::bad_path, item,
-                   cat("must be relative to the Fusefile, got ", in_quotes(input)));
+                   cat("must be relative to the Fusefile, got ", in_quotes(input)),
+                   "write the path from the Fusefile's folder, without a slash at the start");
     } else if (const std::string clean = clean_path(input);
                clean == ".." || clean.starts_with("../")) {
       report.error(
           ProblemCode::bad_path, item,
-          cat("must not traverse outside the Fusefile's directory, got ", in_quotes(input)));
+          cat("must not traverse outside the Fusefile's directory, got ", in_quotes(input)),
+          "move what it depends on into the Fusefile's folder");
     }
   }
 }
@@ -56,7 +62,8 @@ Fusefile::Step read_step_map(const YamlField& field, Report& report) {
 Fusefile::Step read_step(const YamlField& field, Report& report) {
   Fusefile::Step step;
   if (field.node->kind == YamlNode::Kind::list) {
-    report.error(ProblemCode::wrong_kind, field.path, "build step: must be a string or a mapping");
+    report.error(ProblemCode::wrong_kind, field.path, "build step: must be a string or a mapping",
+                 "write the step as shell text, or {run: TEXT}");
     return step;
   }
   if (field.node->kind == YamlNode::Kind::map) {
@@ -67,7 +74,7 @@ Fusefile::Step read_step(const YamlField& field, Report& report) {
   }
   const std::string run = path_below(field.path, "run");
   if (trim(step.run).empty() && !report.blamed(run)) {
-    report.error(ProblemCode::required, run, "is required");
+    report.error(ProblemCode::required, run, "is required", "write the command of the step");
   }
   return step;
 }
@@ -75,16 +82,17 @@ Fusefile::Step read_step(const YamlField& field, Report& report) {
 Fusefile::Run read_argv(const YamlNode& list, Report& report) {
   std::vector<std::string> argv;
   if (list.items.empty()) {
-    report.error(ProblemCode::required, "run", "an empty list is not a valid command");
+    report.error(ProblemCode::required, "run", "an empty list is not a valid command",
+                 "write a command, or leave run out");
   }
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const YamlNode& item = *list.items[i];
     const std::string_view tag = tag_of(item);
     if (tag != "!!str") {
-      report.error_at(
-          item.where, ProblemCode::wrong_kind, "run",
-          cat("argument ", i, " is not a string (tag ", tag, ")"),
-          item.kind == YamlNode::Kind::scalar ? cat("quote it: ", in_quotes(item.text)) : "");
+      report.error_at(item.where, ProblemCode::wrong_kind, "run",
+                      cat("argument ", i, " is not a string (tag ", tag, ")"),
+                      item.kind == YamlNode::Kind::scalar ? cat("quote it: ", in_quotes(item.text))
+                                                          : "write one text for each argument");
       continue;
     }
     argv.push_back(item.text);
@@ -105,7 +113,8 @@ std::optional<Fusefile::Run> read_run(MapReader& top, Report& report) {
   if (node == nullptr) return std::nullopt;
   if (node->kind == YamlNode::Kind::list) return read_argv(*node, report);
   if (node->kind == YamlNode::Kind::map) {
-    report.error(ProblemCode::wrong_kind, "run", "must be a string or a list of strings");
+    report.error(ProblemCode::wrong_kind, "run", "must be a string or a list of strings",
+                 "write run: COMMAND, or run: [PROGRAM, ARGUMENT]");
     return std::nullopt;
   }
   auto text = read_text({"run", "run", node}, report);

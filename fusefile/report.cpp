@@ -46,7 +46,8 @@ std::string path_below(std::string_view path, std::string_view name) {
   if (name.size() > longest_segment) {
     segment = cat(valid_utf8(name.substr(0, longest_segment)), "...");
   }
-  if (const std::string shown = in_quotes(segment); shown.size() != segment.size() + 2) {
+  if (const std::string shown = in_quotes(segment);
+      shown.size() != segment.size() + 2 || segment.empty()) {
     segment = shown;
   }
   return path.empty() ? segment : cat(path, ".", segment);

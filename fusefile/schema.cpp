@@ -1,5 +1,6 @@
 #include "fusefile/schema.h"
 
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -105,6 +106,7 @@ Json section_schema(const SectionInfo& section) {
     Json schema = {{"description", key->rule}};
     schema.update(type_schema(*key));
     add_members(schema, key->schema);
+    for (const std::string_view value : values_of(*key)) schema["enum"].push_back(value);
     properties[std::string(key->name)] = std::move(schema);
     if (key->required) required.push_back(key->name);
   }
@@ -113,6 +115,14 @@ Json section_schema(const SectionInfo& section) {
   add_members(object, section.schema);
   object["properties"] = std::move(properties);
   return object;
+}
+
+// "A service" for "a service"; names of keys stay as they are.
+std::string capitalised(std::string_view title) {
+  std::string out(title);
+  const bool is_phrase = out.find(' ') != std::string::npos;
+  if (is_phrase) out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
+  return out;
 }
 
 std::string_view type_name(KeyType type) {
@@ -166,14 +176,18 @@ std::string fusefile_schema() {
 }
 
 std::string fusefile_reference() {
-  std::string page = "# Keys of a Fusefile\n";
+  std::string page =
+      "# Keys of a Fusefile\n\nMade from the table that the compiler reads by, as are `fuse "
+      "schema` "
+      "and `fuse init`. \"Since\" is\nthe version of the format that first had the key. What a "
+      "file means as a whole is in\n[fusefile.md](fusefile.md).\n";
   for (const SectionInfo& section : all_sections()) {
-    page += cat("\n## ", section.title, "\n\n| key | value | meaning | example |\n",
-                "| --- | --- | --- | --- |\n");
+    page += cat("\n## ", capitalised(section.title), "\n\n",
+                "| key | value | meaning | example | since |\n| --- | --- | --- | --- | --- |\n");
     for (const KeyInfo* key : keys_of(section.name)) {
       page += cat("| `", key->name, "`", key->required ? " (required)" : "", " | ",
                   type_name(key->type), " | ", key->rule, " | `", key->name, ": ", key->example,
-                  "` |\n");
+                  "` | ", key->since, " |\n");
     }
   }
   return page;

@@ -30,16 +30,19 @@ SourceReach::SourceReach(const fs::path& fusefile, SourceTree& tree, const Sourc
 void SourceReach::report_failure(const Error& error, std::string_view shown,
                                  std::string_view path) {
   if (error.code == ErrorCode::not_found) {
-    report_.error(ProblemCode::source_missing, path, cat(in_quotes(shown), " does not exist"));
+    report_.error(ProblemCode::source_missing, path, cat(in_quotes(shown), " does not exist"),
+                  "write the path from the Fusefile's folder");
   } else {
     report_.error(ProblemCode::source_missing, path,
-                  cat("cannot read ", in_quotes(shown), ": ", error.message));
+                  cat("cannot read ", in_quotes(shown), ": ", error.message),
+                  "make it readable for you, or leave it out");
   }
 }
 
 bool SourceReach::admit_as_written(const std::string& source, std::string_view path) {
   if (has_newline_or_nul(source)) {
-    report_.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes");
+    report_.error(ProblemCode::bad_path, path, "must not contain newlines or NUL bytes",
+                  "write one line");
     return false;
   }
   if (!source.starts_with('/') || options_.allow_outside) return true;

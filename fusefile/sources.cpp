@@ -32,14 +32,16 @@ void read_file_bodies(const Fusefile& file, SourceReach& reach, LoadedSources& l
     if (!info) continue;
     if (info->kind != SourceKind::regular) {
       report.error(ProblemCode::source_kind, path,
-                   cat(in_quotes(entry.source), " is not a regular file"));
+                   cat(in_quotes(entry.source), " is not a regular file"),
+                   "name a file; `copy` takes folders");
       continue;
     }
     total += info->size;
     found[i] = *source;
   }
   if (total > most_file_bytes) {
-    report.error(ProblemCode::source_size, "files", too_large_files(total));
+    report.error(ProblemCode::source_size, "files", too_large_files(total),
+                 std::string(too_large_files_hint));
     return;
   }
   for (const auto& [i, source] : found) {
@@ -66,7 +68,8 @@ class Copier {
     if (!text) return;
     if (const auto added = ignore_.add(*text); !added) {
       report_.error_near("copy", ProblemCode::ignore_pattern,
-                         cat(ignore_file, ": ", added.error().message));
+                         cat(ignore_file, ": ", added.error().message),
+                         "close the bracket, or put a backslash before it");
     }
   }
 
@@ -115,7 +118,8 @@ class Copier {
     report_.error(ProblemCode::source_kind, from_,
                   kind == SourceKind::symlink
                       ? cat(in_quotes(shown), " is a symlink; only files and folders are copied")
-                      : cat(in_quotes(shown), " is neither a file nor a folder"));
+                      : cat(in_quotes(shown), " is neither a file nor a folder"),
+                  cat("replace it by what it leads to, or leave it out by ", ignore_file));
     return false;
   }
 
@@ -143,15 +147,18 @@ class Copier {
     if (has_newline_or_nul(guest_path) || valid_utf8(guest_path) != guest_path) {
       report_.error(
           ProblemCode::bad_path, from_,
-          cat("the name ", in_quotes(shown), " cannot be sent: it is not one line of UTF-8"));
+          cat("the name ", in_quotes(shown), " cannot be sent: it is not one line of UTF-8"),
+          cat("rename it, or leave it out by ", ignore_file));
     } else if (is_at_or_below(guest_path, reserved_dir)) {
       report_.error(ProblemCode::reserved_path, path_below(path_item("copy", index_), "to"),
                     cat(resolved,
                         ", which is reserved for the guest agent's manifest, secrets and "
-                        "credentials"));
+                        "credentials"),
+                    "choose a place outside /fuse");
     } else if (const auto it = entry_of_.find(guest_path); it != entry_of_.end()) {
       report_.error(ProblemCode::repeated_value, path_below(path_item("copy", index_), "to"),
-                    cat(resolved, ", which ", path_item("copy", it->second), " already writes"));
+                    cat(resolved, ", which ", path_item("copy", it->second), " already writes"),
+                    "give each file a place of its own");
     } else {
       return true;
     }

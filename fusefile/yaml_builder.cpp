@@ -4,12 +4,40 @@
 #include <utility>
 
 #include "base/text.h"
+#include "fusefile/hints.h"
 
 namespace fuse {
 
+namespace {
+
+std::string_view hint_for(ProblemCode code, std::string_view message) {
+  if (code == ProblemCode::encoding) {
+    return message.starts_with("control")
+               ? R"(write it in double quotes as an escape, as in "\x1b")"
+               : "save the file as plain UTF-8 text";
+  }
+  if (code == ProblemCode::limit) {
+    return "keep data out of the Fusefile: files[].source and copy bring files along";
+  }
+  return hint_for_syntax(message);
+}
+
+}  // namespace
+
 Diagnostic yaml_problem(ProblemCode code, Location where, std::string_view message) {
   const std::string place = where.known() ? cat("line ", where.line, ": ") : "";
-  return {code, where, "", cat("parse fusefile: yaml: ", place, message)};
+  return {code, where, "", cat("parse fusefile: yaml: ", place, message),
+          std::string(hint_for(code, message))};
+}
+
+std::optional<Location> YamlBuilder::innermost() const {
+  if (open_.empty()) return std::nullopt;
+  return open_.back().node->where;
+}
+
+std::optional<Location> YamlBuilder::last() const {
+  if (document_.nodes.empty()) return std::nullopt;
+  return document_.nodes.back()->where;
 }
 
 void YamlBuilder::fail(ProblemCode code, Location where, std::string_view message) {

@@ -26,6 +26,10 @@ class YamlBuilder {
   void alias(Location where, std::size_t anchor);
 
   [[nodiscard]] const std::optional<Diagnostic>& failure() const& { return failure_; }
+  // Where the list or mapping begins that is not at its end yet, and where the
+  // last node does.
+  [[nodiscard]] std::optional<Location> innermost() const;
+  [[nodiscard]] std::optional<Location> last() const;
   [[nodiscard]] YamlDocument take() && { return std::move(document_); }
 
  private:

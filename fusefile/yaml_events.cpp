@@ -16,6 +16,28 @@ Location location_of(const YAML::Mark& mark) {
   return {mark.line + 1, mark.column + 1};
 }
 
+// The parser makes a single byte of the escapes \N and \_ (next line, no-break
+// space).  In a text that was UTF-8 no other byte can be astray.
+std::string with_whole_characters(const std::string& value) {
+  constexpr std::string_view replacement = "\xEF\xBF\xBD";
+  const std::string valid = valid_utf8(value);
+  if (valid == value) return value;
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < valid.size(); ++at) {
+    const auto byte = static_cast<unsigned char>(value[at]);
+    const bool astray = byte == 0x85 || byte == 0xA0;
+    if (astray && std::string_view(valid).substr(i).starts_with(replacement)) {
+      out += '\xC2';
+      i += replacement.size();
+    } else {
+      ++i;
+    }
+    out += value[at];
+  }
+  return out;
+}
+
 // Hands the events of one document to a builder.
 class BuildingHandler final : public YAML::EventHandler {
  public:
@@ -31,7 +53,7 @@ class BuildingHandler final : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    builder_.scalar(location_of(mark), tag, anchor, value);
+    builder_.scalar(location_of(mark), tag, anchor, with_whole_characters(value));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -69,18 +91,39 @@ class StartHandler final : public YAML::EventHandler {
 
 }  // namespace
 
+namespace {
+
+// A quote that is open where the last line ends is closed by the parser without
+// a word, but not where a mark of the document's end comes first.
+constexpr std::string_view end_mark = "...\n";
+
+std::string with_end_mark(const std::string& text) {
+  return text.ends_with('\n') ? cat(text, end_mark) : text;
+}
+
+std::string_view message_of(const YAML::Exception& problem, const std::string& text) {
+  const bool at_our_mark =
+      problem.mark.pos >= 0 && static_cast<std::size_t>(problem.mark.pos) >= text.size();
+  return at_our_mark && problem.msg == YAML::ErrorMsg::DOC_IN_SCALAR
+             ? YAML::ErrorMsg::EOF_IN_SCALAR
+             : std::string_view(problem.msg);
+}
+
+}  // namespace
+
 YamlEvents read_yaml_events(const std::string& text, YamlBuilder& builder) {
   YamlEvents events;
   StartHandler second;
   try {
-    std::istringstream stream(text);
+    std::istringstream stream(with_end_mark(text));
     YAML::Parser parser(stream);
     BuildingHandler first(builder);
     if (parser.HandleNextDocument(first)) parser.HandleNextDocument(second);
   } catch (const YAML::Exception& problem) {
     // Where a second document starts is known by then, and is the news.
     if (!second.start) {
-      events.failure = yaml_problem(ProblemCode::syntax, location_of(problem.mark), problem.msg);
+      events.failure =
+          yaml_problem(ProblemCode::syntax, location_of(problem.mark), message_of(problem, text));
     }
   }
   events.second_document = second.start;

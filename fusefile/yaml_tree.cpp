@@ -85,6 +85,17 @@ bool is_document_start(std::string_view text, Location where) {
   return false;
 }
 
+// A bracket or quote that is never closed is noticed at the end of the file only.
+Diagnostic with_opening(Diagnostic problem, const YamlBuilder& builder) {
+  const auto say = [&](std::string_view what, std::optional<Location> where) {
+    if (where) problem.hint += cat(what, where->line, ":", where->column);
+  };
+  if (problem.message.ends_with(" flow not found")) say("; it begins at ", builder.innermost());
+  if (problem.message.ends_with("illegal EOF in scalar"))
+    say(" that begins after ", builder.last());
+  return problem;
+}
+
 Diagnostic with_tab_hint(Diagnostic problem, std::string_view text) {
   const auto lines = lines_before(text, problem.where.line + 1);
   if (problem.where.known() && !lines.empty()) {
@@ -121,7 +132,7 @@ std::optional<YamlDocument> parse_yaml(std::string_view text, const YamlLimits& 
     return std::nullopt;
   }
   if (events.failure) {
-    diagnostics.add(with_tab_hint(std::move(*events.failure), lines));
+    diagnostics.add(with_opening(with_tab_hint(std::move(*events.failure), lines), builder));
     return std::nullopt;
   }
   if (events.second_document) {

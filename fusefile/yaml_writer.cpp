@@ -185,12 +185,23 @@ std::string scalar(std::string_view written, std::size_t indent) {
 
 void write(std::string& out, const Document& document, std::size_t indent);
 
+// Keys that are long or have several lines stand behind a question mark, with
+// the value on a line of its own.
+bool is_simple_key(std::string_view key) {
+  constexpr std::size_t longest = 128;
+  return key.size() <= longest && key.find('\n') == std::string_view::npos;
+}
+
 void write_map(std::string& out, const Document& map, std::size_t indent, bool in_list) {
   bool first = in_list;
   for (const DocumentMember& member : map.members) {
     if (!first) out += std::string(indent, ' ');
     first = false;
-    out += cat(scalar(member.key, indent + 2), ":");
+    if (is_simple_key(member.key)) {
+      out += cat(scalar(member.key, indent + 2), ":");
+    } else {
+      out += cat("? ", scalar(member.key, indent + 2), "\n", std::string(indent, ' '), ":");
+    }
     write(out, member.value, indent + 2);
   }
 }

@@ -45,6 +45,19 @@ TEST_CASE("YAML text that would read as something else is quoted") {
   CHECK(yaml("yesterday") == "k: yesterday\n");
 }
 
+TEST_CASE("YAML keys that are long or of several lines stand on their own") {
+  const auto keyed = [](std::string_view key) {
+    Document document;
+    document.set(key, text_document("v"));
+    return to_yaml(document);
+  };
+  const std::string longest(128, 'k');
+  CHECK(keyed(longest) == longest + ": v\n");
+  CHECK(keyed(longest + "k") == "? " + longest + "k\n: v\n");
+  CHECK(keyed("a\nb") == "? |-\n  a\n  b\n: v\n");
+  CHECK(keyed("~") == "\"~\": v\n");
+}
+
 TEST_CASE("YAML text of several lines is a block that keeps its end") {
   CHECK(yaml("a\nb\n") == "k: |\n  a\n  b\n");
   CHECK(yaml("a\nb") == "k: |-\n  a\n  b\n");

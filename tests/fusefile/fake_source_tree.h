@@ -22,6 +22,7 @@ struct FakeSourceTree final : SourceTree {
   std::map<std::string, Entry> entries{};
   std::vector<std::string> listed{};  // every folder that was listed
   std::vector<std::string> inspected{};
+  std::set<std::string> closed{};  // files and folders that may not be read
 
   void file(const std::string& path, std::string bytes = "", bool executable = false) {
     entries[path] = {std::move(bytes), executable};
@@ -30,6 +31,9 @@ struct FakeSourceTree final : SourceTree {
 
   static Error missing(const fs::path& path) {
     return {ErrorCode::not_found, cat(path.native(), ": No such file or directory")};
+  }
+  static Error refused(const fs::path& path) {
+    return {ErrorCode::internal, cat(path.native(), ": Permission denied")};
   }
   [[nodiscard]] bool is_folder(const std::string& path) const {
     const std::string below = path == "/" ? path : path + "/";
@@ -62,6 +66,7 @@ struct FakeSourceTree final : SourceTree {
   }
   Result<std::vector<std::string>> list(const fs::path& dir) override {
     listed.push_back(dir.native());
+    if (closed.contains(dir.native())) return refused(dir);
     std::set<std::string> names;
     const std::string below = dir.native() + "/";
     for (const auto& [path, entry] : entries) {
@@ -72,6 +77,7 @@ struct FakeSourceTree final : SourceTree {
   Result<std::string> read(const fs::path& file, std::uint64_t most) override {
     const auto it = entries.find(file.native());
     if (it == entries.end()) return missing(file);
+    if (closed.contains(file.native())) return refused(file);
     if (it->second.bytes.size() > most) return Error{ErrorCode::payload_too_large, "too large"};
     return it->second.bytes;
   }

@@ -40,15 +40,19 @@ Outcome outcome_of(const fs::path& dir) {
   if (!parsed.file) {
     std::ostringstream out;
     print(out, parsed.diagnostics, "Fusefile", text, {.excerpt = true});
+    for (const Diagnostic& problem : parsed.diagnostics.all()) {
+      INFO(problem.text());
+      CHECK_FALSE(problem.hint.empty());
+    }
     return {"errors.txt", out.str()};
   }
   const TaskId task = task_id_of("", *parsed.file, dir / "Fusefile");
   return {"request.json", render(compile(*parsed.file, task.id), CompileFormat::json)};
 }
 
-TEST_CASE("every golden Fusefile compiles to its request or has its errors") {
+TEST_CASE("every golden Fusefile compiles to its request or has its errors, each with a hint") {
   const auto dirs = golden_dirs();
-  CHECK(dirs.size() >= 50);
+  CHECK(dirs.size() >= 300);
   const bool update = std::getenv("FUSE_UPDATE_GOLDEN") != nullptr;
   for (const fs::path& dir : dirs) {
     INFO(dir.filename().native());

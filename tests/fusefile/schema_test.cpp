@@ -1,5 +1,9 @@
 #include "fusefile/schema.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -63,12 +67,30 @@ TEST_CASE("what the schema refers to is there") {
 
 TEST_CASE("the reference has a line for every key") {
   const std::string page = fusefile_reference();
-  CHECK(page.starts_with("# Keys of a Fusefile\n\n## The file\n\n"));
+  CHECK(page.starts_with("# Keys of a Fusefile\n\n"));
+  CHECK(page.find("\n## The file\n\n") != std::string::npos);
+  CHECK(page.find("\n## A service\n\n") != std::string::npos);
   CHECK(page.find("| `gpu` | whole number | How many GPUs; with gpu_profile, how many MIG "
-                  "instances. Never a fraction. | `gpu: 1` |\n") != std::string::npos);
+                  "instances. Never a fraction. | `gpu: 1` | 1 |\n") != std::string::npos);
   std::size_t lines = 0;
   for (const std::string& line : split(page, '\n')) lines += line.starts_with("| `") ? 1U : 0U;
   CHECK(lines == all_keys().size());
+}
+
+TEST_CASE("the page of keys in docs/ is the table's") {
+  const std::filesystem::path file =
+      std::filesystem::path(FUSE_SOURCE_DIR) / "docs/fusefile-keys.md";
+  if (std::getenv("FUSE_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(file, std::ios::binary) << fusefile_reference();
+  }
+  std::ifstream in(file, std::ios::binary);
+  CHECK(std::string(std::istreambuf_iterator<char>(in), {}) == fusefile_reference());
+}
+
+TEST_CASE("a key with few values has them in the schema") {
+  const auto schema = nlohmann::json::parse(fusefile_schema());
+  CHECK(section_of(schema, "services").at("properties").at("restart").at("enum") ==
+        nlohmann::json({"no", "always", "on-failure", "unless-stopped"}));
 }
 
 }  // namespace

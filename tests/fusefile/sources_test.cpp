@@ -207,6 +207,40 @@ TEST_CASE("nothing is written where the agent keeps its own, nor twice to one pl
         "copy[1].to: \"x\" resolves to /etc/x, which copy[0] already writes\n");
 }
 
+TEST_CASE("what cannot be read is named, and the rest is looked at all the same") {
+  FakeSourceTree tree = small_tree();
+  tree.file("/home/me/job/src/own/key.txt", "k");
+  tree.file("/home/me/job/conf", "c");
+  tree.closed = {"/home/me/job/src/main.py", "/home/me/job/src/own", "/home/me/job/conf"};
+  const Loaded loaded = load(tree,
+                             "version: 1\ncopy: [{from: src, to: s}, {from: conf, to: c}]\n"
+                             "files: [{path: f, source: conf}]\n");
+  CHECK(loaded.problems ==
+        "copy[0].from: cannot read \"main.py\": /home/me/job/src/main.py: Permission denied\n"
+        "copy[0].from: cannot read \"own\": /home/me/job/src/own: Permission denied\n"
+        "copy[1].from: cannot read \"conf\": /home/me/job/conf: Permission denied\n"
+        "files[0].source: cannot read \"conf\": /home/me/job/conf: Permission denied\n");
+  CHECK(loaded.paths == "/workspace/s/lib/a.py\n/workspace/s/run.sh x\n");
+}
+
+TEST_CASE("a .fuseignore that cannot be read is an error: it might keep something back") {
+  FakeSourceTree tree = small_tree();
+  tree.file("/home/me/job/.fuseignore", "*.py\n");
+  tree.closed = {"/home/me/job/.fuseignore"};
+  CHECK(load(tree, "version: 1\ncopy: [{from: src, to: s}]\n").problems ==
+        "cannot read \".fuseignore\": /home/me/job/.fuseignore: Permission denied\n");
+}
+
+TEST_CASE("a folder with too many names is given up, whatever is left out of it") {
+  FakeSourceTree tree = small_tree();
+  for (int i = 0; i < 20'001; ++i) tree.file(cat("/home/me/job/many/", i, ".pyc"));
+  CHECK(load(tree, "version: 1\ncopy: [{from: many, to: m}]\n").problems ==
+        "copy: more than 20000 files and folders\n");
+  // A folder that is left out is not looked into.
+  tree.file("/home/me/job/.fuseignore", "/many/\n");
+  CHECK(load(tree, "version: 1\ncopy: [{from: ., to: m}]\n").problems.empty());
+}
+
 TEST_CASE("names that a request cannot carry are errors") {
   FakeSourceTree tree = small_tree();
   tree.file("/home/me/job/odd/a\nb");
@@ -251,6 +285,8 @@ TEST_CASE("the real tree reads files, kinds and the executable bit") {
   CHECK(tree.inspect(folder.path / "none").error().code == ErrorCode::not_found);
   CHECK(tree.canonical(folder.path / "sub/../link").value() == folder.path / "plain");
   CHECK(tree.canonical(folder.path / "none").error().code == ErrorCode::not_found);
+  fs::create_symlink("loop", folder.path / "loop");
+  CHECK_FALSE(tree.canonical(folder.path / "loop"));
 
   CHECK(tree.read(folder.path / "plain", 5).value() == "hello");
   CHECK(tree.read(folder.path / "plain", 4).error().code == ErrorCode::payload_too_large);

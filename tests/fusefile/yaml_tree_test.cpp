@@ -87,6 +87,30 @@ TEST_CASE("text that is no YAML has one problem") {
   }
 }
 
+TEST_CASE("escapes in double quotes are the characters that they stand for") {
+  Diagnostics diagnostics;
+  const auto document =
+      parse_yaml(R"("\N\_\L\P\x85\xa0\u00e9\U0001F680é\N\0\e\t\"\/\\")", {}, diagnostics);
+  REQUIRE(document);
+  CHECK(
+      document->root->text ==
+      std::string(
+          "\xC2\x85\xC2\xA0\xE2\x80\xA8\xE2\x80\xA9\xC2\x85\xC2\xA0é🚀é\xC2\x85\0\x1B\t\"/\\", 31));
+}
+
+TEST_CASE("a quote that is open at the end is a problem, whatever the end looks like") {
+  for (const char* quote : {"'", "\""}) {
+    for (const char* end : {"", "\n", "\n\n", "  \n", "\nb: 1\n", "\r\n"}) {
+      INFO(quote << end);
+      CHECK(problem(cat("a: ", quote, "x", end)).find("F001") != std::string::npos);
+      CHECK(problem(cat("a: ", quote, "x", end)).ends_with("illegal EOF in scalar"));
+    }
+  }
+  CHECK(problem("a: 'x\n...\n").ends_with("illegal document indicator in scalar"));
+  CHECK(problem("a: |\n  x\n") == "document");
+  CHECK(problem("a: 1\n...\n") == "document");
+}
+
 TEST_CASE("a second document is a problem beside the first") {
   const std::string complaint =
       " F002 parse fusefile: must contain exactly one yaml document, found more than one";

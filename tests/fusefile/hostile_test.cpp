@@ -1,0 +1,66 @@
+// Files that are made to take long: each is as large as is read at all, and has
+// to come to an end in little time.
+#include <array>
+#include <ctime>
+
+#include "base/text.h"
+#include "fusefile/yaml_tree.h"
+#include "tests/fusefile/compiling.h"
+
+namespace fuse {
+namespace {
+
+std::string filled_with(std::string_view beginning, std::string_view part) {
+  const std::size_t size = YamlLimits().bytes;
+  std::string text(beginning);
+  while (text.size() + part.size() <= size) text += part;
+  return text;
+}
+
+// Of the processor, so that a busy machine makes no difference.
+double seconds_to_read(const std::string& text) {
+  const std::clock_t start = std::clock();
+  const ParsedFusefile parsed = parse_fusefile(text);
+  std::ostringstream out;
+  print(out, parsed.diagnostics, "Fusefile", text, {.excerpt = true});
+  if (parsed.file) out << render(compile(*parsed.file, "t"), CompileFormat::yaml);
+  REQUIRE_FALSE(out.str().empty());
+  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+}
+
+TEST_CASE("a file of one thing over and over ends soon, whatever the thing is") {
+  constexpr double most = 5;  // seconds; all take far less
+  constexpr auto parts = std::to_array<std::string_view>(
+      {" ",       "\n",       "\t",          "a",       "a\n",     "a: b\n", "a: ",      ": ",
+       ":",       "- ",       "-\n",         "- a\n",   "-",       "? ",     "? a\n",    "?\n",
+       ",",       "[",        "]",           "{",       "}",       "{a: ",   "[a, ",     "[a: ",
+       "[]",      "{},",      "'",           "''",      "\"",      "\\",     "\"a\" ",   "\"\\n\"",
+       "\\u0041", "|",        "|\n",         "|\n a\n", ">\n a\n", ">",      "&",        "&a ",
+       "&a\n",    "*",        "*a ",         "*a, ",    "!",       "!a ",    "!!int ",   "!<",
+       "%",       "%a\n",     "%TAG ! a\n",  "#",       "# a\n",   " #",     "---\n",    "...\n",
+       "--- a\n", "@",        "`",           "<<: ",    "\r",      "\r\n",   "é",        "🚀",
+       "\u0085",  "0",        "1e",          "~\n",     "a\n b\n", "  a\n",  "a:\n  - ", "x: &a\n",
+       "\"a\": ", "'a': 1\n", "? [a]\n: b\n"});
+  for (const std::string_view beginning :
+       {"", "version: 1\nrun: ", "version: 1\nrun: [", "version: 1\nenv: {", "version: 1\nrun: \"",
+        "version: 1\nrun: |\n  ", "a: &a [x]\nb: ["}) {
+    for (const std::string_view part : parts) {
+      INFO(beginning << " and then " << part);
+      CHECK(seconds_to_read(filled_with(beginning, part)) < most);
+    }
+  }
+}
+
+TEST_CASE("as many problems as a file can have are all shown, soon") {
+  std::string text = "version: 1\n";
+  for (int i = 0; i < 9000; ++i) text += cat("unknown_key_of_some_length_", i, ": a\n");
+  CHECK(seconds_to_read(text) < 5);
+  CHECK(parse_fusefile(text).diagnostics.all().size() == 9000);
+  std::string env = "version: 1\nenv:\n";
+  for (int i = 0; i < 6000; ++i) env += cat("  ", i, "x: {}\n");
+  CHECK(seconds_to_read(env) < 5);
+  CHECK(parse_fusefile(env).diagnostics.all().size() == 12'000);
+}
+
+}  // namespace
+}  // namespace fuse
