@@ -86,8 +86,10 @@ void add_commands(CLI::App& app, Invocation& invocation) {
   add_shell(app, invocation);
   add_rm(app, invocation);
   add_environment(app, invocation);
+  add_init(app, invocation);
   add_validate(app, invocation);
   add_compile(app, invocation);
+  add_schema(app, invocation);
   add_image(app, invocation);
   add_local(app, invocation);
   add_completion(app, invocation);

@@ -63,6 +63,9 @@ int run_compile(Context& context, const CompileOptions& options) {
     return failed;
   }
   const TaskId task = task_id_of(options.task_id, *loaded.file, input->path);
+  if (task.origin == TaskIdOrigin::directory) {
+    context.note(cat("task id ", task.id, " is after the folder; name: or --task-id give another"));
+  }
   context.out << (*printer)(
       with_copied_files(compile(*loaded.file, task.id, loaded.sources), loaded.sources));
   return success;

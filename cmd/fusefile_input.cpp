@@ -1,17 +1,17 @@
 #include "cmd/fusefile_input.h"
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <system_error>
 
+#include "base/bounded_read.h"
 #include "base/text.h"
 
 namespace fuse::cmd {
 
 namespace {
 
-constexpr std::array fusefile_names = {"Fusefile", "Fusefile.yaml", "Fusefile.yml", "fusefile.yaml",
-                                       "fusefile.yml"};
+// More than a Fusefile may be, so that the compiler can say by how much.
+constexpr std::uint64_t most_read = 64U << 20U;
 
 bool is_there(const fs::path& path) {
   std::error_code ignored;
@@ -25,7 +25,7 @@ Result<std::string> name_of(const Context& context, const FusefileChoice& choice
   }
   if (!choice.flag.empty()) return choice.flag;
   if (!choice.argument.empty()) return choice.argument;
-  for (const char* const name : fusefile_names) {
+  for (const std::string_view name : fusefile_names) {
     if (is_there(context.directory / name)) return std::string(name);
   }
   return Error{ErrorCode::not_found,
@@ -54,7 +54,7 @@ Result<FusefileText> read_fusefile(Context& context, const FusefileChoice& choic
         cat(*name, " is a folder, not a Fusefile"),
         {{"hint", cat("name the file in it: -f ", (fs::path(*name) / "Fusefile").native())}}};
   }
-  auto text = context.host.read_file(input.path);
+  auto text = read_at_most(input.path, most_read);
   if (!text) return in_context("the Fusefile cannot be read", text.error());
   input.text = std::move(*text);
   return input;

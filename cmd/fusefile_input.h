@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cmd/context.h"
 #include "fusefile/compile.h"
@@ -14,6 +16,10 @@ class App;
 }
 
 namespace fuse::cmd {
+
+// What a Fusefile is called when nobody says; the first one that is there.
+constexpr std::array<std::string_view, 5> fusefile_names = {
+    "Fusefile", "Fusefile.yaml", "Fusefile.yml", "fusefile.yaml", "fusefile.yml"};
 
 // Which Fusefile a command is about, as the command line says it.
 struct FusefileChoice {

@@ -82,7 +82,7 @@ void add_launch_options(CLI::App& command, LaunchOptions& options) {
   add_secret_options(command, options.secrets);
   command.add_option("--task-id", options.task_id, "The task id instead of the file's name")
       ->type_name("ID");
-  command.add_flag("--dry-run", options.dry_run, "Only print what would be sent");
+  command.add_flag("--dry-run,--plan", options.dry_run, "Only print what would be sent");
   command.add_flag("--show-copy", options.show_copy, "List the files that `copy` carries");
   command.add_flag("--allow-outside", options.sources.allow_outside,
                    "Take files from outside the Fusefile's repository");
@@ -102,17 +102,12 @@ std::variant<Launch, ExitCode> prepare_launch(Context& context, const LaunchOpti
   Launch launch{.task_id_origin = task.origin};
   if (!options.dry_run) {
     auto secrets = read_secrets(context, options.secrets);
-    if (!secrets) return static_cast<ExitCode>(context.fail(secrets.error()));
     const auto missing =
-        missing_secrets(compiled.required_secrets, *secrets, options.secrets.allow_empty);
-    if (!missing.empty()) {
-      Error error = missing_secrets_error(missing);
-      error.details["hint"] =
-          "give each: --secret NAME (from the environment), NAME=VALUE or "
-          "NAME=@FILE, or all of them: --secrets-file FILE";
-      return static_cast<ExitCode>(context.fail(error));
+        missing_secrets(compiled.required_secrets, secrets.values, options.secrets.allow_empty);
+    if (!missing.empty() || !secrets.problems.empty()) {
+      return static_cast<ExitCode>(context.fail(secrets_error(missing, secrets.problems)));
     }
-    auto request = to_send(*loaded.file, compiled, loaded.sources, std::move(*secrets));
+    auto request = to_send(*loaded.file, compiled, loaded.sources, std::move(secrets.values));
     if (!request) return static_cast<ExitCode>(context.fail(request.error()));
     launch.request = std::move(*request);
   }

@@ -2,12 +2,19 @@
 
 #include <CLI/CLI.hpp>
 #include <istream>
-#include <iterator>
+#include <utility>
 
+#include "base/bounded_read.h"
 #include "base/text.h"
-#include "fusefile/secrets.h"
 
 namespace fuse::cmd {
+
+namespace {
+
+// All secrets of one request are at most so long.
+constexpr std::uint64_t most_read = 1U << 20U;
+
+}  // namespace
 
 void add_secret_options(CLI::App& command, SecretOptions& options) {
   command
@@ -21,27 +28,27 @@ void add_secret_options(CLI::App& command, SecretOptions& options) {
   command.add_flag("--allow-empty-secrets", options.allow_empty, "Take empty values of secrets");
 }
 
-Result<std::map<std::string, std::string>> read_secrets(Context& context,
-                                                        const SecretOptions& options) {
-  std::map<std::string, std::string> values;
+GivenSecrets read_secrets(Context& context, const SecretOptions& options) {
+  GivenSecrets all;
   if (!options.file.empty()) {
-    const auto text = context.host.read_file(context.directory / options.file);
-    if (!text) return in_context("the secrets file cannot be read", text.error());
-    auto parsed = parse_secrets_file(*text);
-    if (!parsed) return in_context(options.file, parsed.error());
-    values = std::move(*parsed);
+    const auto text = read_at_most(context.directory / options.file, most_read);
+    if (text) {
+      all = parse_secrets_file(*text);
+      for (std::string& problem : all.problems) problem = cat(options.file, ": ", problem);
+    } else {
+      all.problems.push_back(cat("the secrets file cannot be read: ", text.error().message));
+    }
   }
-  const SecretInputs inputs{.environment = context.variables,
-                            .read_file = [&context](const fs::path& file) -> Result<std::string> {
-                              return context.host.read_file(context.directory / file);
-                            },
-                            .read_stdin = [&context]() -> Result<std::string> {
-                              return std::string(std::istreambuf_iterator<char>(context.in), {});
-                            }};
-  auto given = resolve_secret_flags(options.secrets, inputs);
-  if (!given) return given.error();
-  for (auto& [name, value] : *given) values[name] = std::move(value);
-  return values;
+  const SecretInputs inputs{
+      .environment = context.variables,
+      .read_file = [&context](const fs::path& file) -> Result<std::string> {
+        return read_at_most(context.directory / file, most_read);
+      },
+      .read_stdin = [&context] { return read_at_most(context.in, "stdin", most_read); }};
+  GivenSecrets flags = resolve_secret_flags(options.secrets, inputs);
+  for (auto& [name, value] : flags.values) all.values[name] = std::move(value);
+  all.problems.insert(all.problems.end(), flags.problems.begin(), flags.problems.end());
+  return all;
 }
 
 }  // namespace fuse::cmd

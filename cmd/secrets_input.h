@@ -1,10 +1,10 @@
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "cmd/context.h"
+#include "fusefile/secrets.h"
 
 namespace CLI {
 class App;
@@ -21,7 +21,6 @@ struct SecretOptions {
 void add_secret_options(CLI::App& command, SecretOptions& options);
 
 // The values given on the command line and in the file; --secret wins.
-Result<std::map<std::string, std::string>> read_secrets(Context& context,
-                                                        const SecretOptions& options);
+GivenSecrets read_secrets(Context& context, const SecretOptions& options);
 
 }  // namespace fuse::cmd

@@ -49,12 +49,13 @@ void print_report(const Context& context, const FusefileText& input, const Diagn
 // Reports each required secret that was not given.
 Result<void> check_secrets(Context& context, const SecretOptions& options,
                            const std::vector<std::string>& required, Diagnostics& diagnostics) {
-  const auto given = read_secrets(context, options);
-  if (!given) return given.error();
-  for (const std::string& name : missing_secrets(required, *given, options.allow_empty)) {
+  const GivenSecrets given = read_secrets(context, options);
+  if (!given.problems.empty()) return secrets_error({}, given.problems);
+  for (const std::string& name : missing_secrets(required, given.values, options.allow_empty)) {
     diagnostics.add({.code = ProblemCode::required,
                      .path = "secrets",
-                     .message = cat("required secret \"", name, "\" is not set")});
+                     .message = cat("required secret \"", name, "\" is not set"),
+                     .hint = cat("give it: --secret ", name, " takes it from the environment")});
   }
   return {};
 }

@@ -20,15 +20,21 @@ struct SecretInputs {
   std::function<Result<std::string>()> read_stdin{};
 };
 
-// The values that `--secret` gives: `K` (from the environment), `K=V`,
-// `K=@FILE`, `K=-` (stdin, once).  One line end at the end of a file or of
-// stdin is not part of the value.  Later flags win.
-Result<std::map<std::string, std::string>> resolve_secret_flags(std::span<const std::string> flags,
-                                                                const SecretInputs& inputs);
+// Values by name, and what kept others from being had, in words that hold
+// nothing which might be a value.
+struct GivenSecrets {
+  std::map<std::string, std::string> values{};
+  std::vector<std::string> problems{};
+};
+
+// What `--secret` gives: `K` (from the environment), `K=V`, `K=@FILE`, `K=-`
+// (stdin, once).  One line end at the end of a file or of stdin is not part of
+// the value.  Later flags win.
+GivenSecrets resolve_secret_flags(std::span<const std::string> flags, const SecretInputs& inputs);
 
 // The lines NAME=VALUE of a secrets file: trimmed, blank ones and those that
 // begin with # skipped, no quoting.
-Result<std::map<std::string, std::string>> parse_secrets_file(std::string_view text);
+GivenSecrets parse_secrets_file(std::string_view text);
 
 // The required names without a value, in their order; an empty value counts as
 // missing unless `allow_empty`.
@@ -36,7 +42,8 @@ std::vector<std::string> missing_secrets(std::span<const std::string> required,
                                          const std::map<std::string, std::string>& given,
                                          bool allow_empty);
 
-// invalid_argument "missing required secrets: a, b".
-Error missing_secrets_error(std::span<const std::string> missing);
+// invalid_argument "missing required secrets: a, b; PROBLEM; PROBLEM", with the
+// ways to give them.
+Error secrets_error(std::span<const std::string> missing, std::span<const std::string> problems);
 
 }  // namespace fuse

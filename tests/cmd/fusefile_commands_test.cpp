@@ -1,4 +1,8 @@
+#include <sys/stat.h>
+
+#include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/text.h"
 #include "tests/cmd/world.h"
@@ -149,6 +153,75 @@ TEST_CASE("compile reports problems on stderr with a caret, and prints nothing")
   CHECK(world.out.str().empty());
   CHECK(world.err.str().find("Fusefile:1:10: ") == 0);
   CHECK(world.err.str().find('^') != std::string::npos);
+}
+
+TEST_CASE("init writes a Fusefile that validates, and a .fuseignore") {
+  World world;
+  CHECK(world.fuse({"init"}) == success);
+  CHECK(world.out.str() == "wrote Fusefile\nwrote .fuseignore\n");
+  CHECK(world.err.str() == "next: fuse run\n      its image is made once: fuse image bake base\n");
+  CHECK(world.fuse({"validate"}) == success);
+  CHECK(world.fuse({"compile", "--only", "spec"}) == success);
+
+  World gpu;
+  CHECK(gpu.fuse({"init", "--gpu", "-f", "jobs.yaml", "-o", "json"}) == success);
+  CHECK(nlohmann::json::parse(gpu.out.str()) ==
+        nlohmann::json({{"files", {"jobs.yaml", ".fuseignore"}}}));
+  CHECK(gpu.err.str().find("next: fuse run jobs.yaml   which needs a host with a GPU\n") == 0);
+  CHECK(gpu.fuse({"validate", "jobs.yaml"}) == success);
+}
+
+TEST_CASE("init never changes a file that is there, of any of the names, unless forced") {
+  for (const char* name : {"Fusefile", "Fusefile.yaml", "fusefile.yml", ".fuseignore"}) {
+    World world;
+    world.folder.write(name, "mine");
+    CHECK(world.fuse({"init"}) == in_conflict);
+    CHECK(world.err.str() == cat("error: ", name,
+                                 " is there already, and nothing was changed\n"
+                                 "  name another file, or replace it: --force\n"));
+    CHECK(world.out.str().empty());
+    std::size_t files = 0;
+    for (const auto& entry : fs::directory_iterator(world.folder.path())) {
+      CHECK(entry.path().filename() == name);
+      ++files;
+    }
+    CHECK(files == 1);
+    CHECK(world.host.read_file(world.folder.path() / name).value() == "mine");
+    CHECK(world.fuse({"init", "--force"}) == success);
+    CHECK(world.fuse({"validate", "Fusefile"}) == success);
+  }
+  World dangling;
+  fs::create_symlink("nowhere", dangling.folder.path() / "Fusefile");
+  CHECK(dangling.fuse({"init"}) == in_conflict);
+}
+
+TEST_CASE("init takes a folder or a file as its argument") {
+  World world;
+  fs::create_directory(world.folder.path() / "job");
+  CHECK(world.fuse({"init", "job"}) == success);
+  CHECK(world.out.str() == "wrote job/Fusefile\nwrote job/.fuseignore\n");
+  CHECK(world.fuse({"validate", "job/Fusefile"}) == success);
+  CHECK(world.fuse({"init", "a", "-f", "b"}) == wrong_usage);
+  CHECK(world.fuse({"init", "no/where/Fusefile"}) == failed);
+}
+
+TEST_CASE("schema prints a JSON Schema") {
+  World world;
+  CHECK(world.fuse({"schema"}) == success);
+  const auto schema = nlohmann::json::parse(world.out.str());
+  CHECK(schema["$schema"] == "https://json-schema.org/draft/2020-12/schema");
+  CHECK(schema["properties"].contains("run"));
+  CHECK(world.err.str().empty());
+}
+
+TEST_CASE("a Fusefile may be a pipe, and one without an end is refused") {
+  World world;
+  const fs::path pipe = world.folder.path() / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  std::jthread writer([&] { std::ofstream(pipe) << good; });
+  CHECK(world.fuse({"validate", "pipe"}) == success);
+  CHECK(world.fuse({"validate", "/dev/zero"}) == wrong_usage);
+  CHECK(world.err.str().find("/dev/zero: more than 67108864 bytes") != std::string::npos);
 }
 
 }  // namespace fuse::cmd
