@@ -82,8 +82,7 @@ void add_compile(CLI::App& app, Invocation& invocation) {
       ->add_option("--only", options->only,
                    "One part: spec, startup-script, manifest, expose or secrets")
       ->type_name("PART");
-  compile->add_option("--task-id", options->task_id, "The task id instead of the file's name")
-      ->type_name("ID");
+  add_task_id(*compile, options->task_id);
   compile->add_flag("--allow-outside", options->sources.allow_outside,
                     "Take files from outside the Fusefile's repository");
   compile->callback([&invocation, options] {

@@ -43,6 +43,8 @@ void print_error(std::ostream& out, const Error& error, bool colour) {
   }
   if (const auto hint = error.details.find("hint"); hint != error.details.end()) {
     out << "  " << hint->second << '\n';
+  } else if (error.message.starts_with("vm not found")) {
+    out << "  what there is: fuse ps   with those that ended: fuse ps -a\n";
   }
   out << std::flush;
 }

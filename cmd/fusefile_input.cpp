@@ -5,6 +5,8 @@
 
 #include "base/bounded_read.h"
 #include "base/text.h"
+#include "cmd/output.h"
+#include "fusefile/grammar.h"
 
 namespace fuse::cmd {
 
@@ -41,6 +43,18 @@ void add_fusefile_choice(CLI::App& command, FusefileChoice& choice) {
   command.add_option("-f,--file", choice.flag, "The Fusefile")->type_name("FILE");
   command.add_option("FUSEFILE", choice.argument, "The Fusefile; else the one in this folder")
       ->type_name("");
+}
+
+void add_task_id(CLI::App& command, std::string& task_id) {
+  const auto objection = [](const std::string& given) {
+    if (is_dns_label(given)) return std::string();
+    return cat("invalid task id \"", printable(given),
+               "\": lower case letters, digits and dashes in it, "
+               "63 at most, a letter or digit at both ends");
+  };
+  command.add_option("--task-id", task_id, "The task id instead of the file's name")
+      ->check(CLI::Validator(objection, ""))
+      ->type_name("ID");
 }
 
 Result<FusefileText> read_fusefile(Context& context, const FusefileChoice& choice) {

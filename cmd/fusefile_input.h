@@ -29,6 +29,9 @@ struct FusefileChoice {
 
 void add_fusefile_choice(CLI::App& command, FusefileChoice& choice);
 
+// `--task-id`, which has to be fit for a name like the file's own.
+void add_task_id(CLI::App& command, std::string& task_id);
+
 struct FusefileText {
   std::string shown{};  // as the user named it, or found it
   fs::path path{};      // absolute

@@ -80,8 +80,7 @@ void show_copy(const Context& context, const LoadedSources& sources) {
 void add_launch_options(CLI::App& command, LaunchOptions& options) {
   add_fusefile_choice(command, options.file);
   add_secret_options(command, options.secrets);
-  command.add_option("--task-id", options.task_id, "The task id instead of the file's name")
-      ->type_name("ID");
+  add_task_id(command, options.task_id);
   command.add_flag("--dry-run,--plan", options.dry_run, "Only print what would be sent");
   command.add_flag("--show-copy", options.show_copy, "List the files that `copy` carries");
   command.add_flag("--allow-outside", options.sources.allow_outside,

@@ -39,13 +39,14 @@ int code_of_job(const Context& context, EnvironmentApi& api, const LogsOptions& 
     return context.fail_own({ErrorCode::not_found, cat(options.id, " has no job")});
   }
   if (environment->job->state == JobState::exited) return exit_code_of(*environment->job);
-  return context.fail_own(
-      {ErrorCode::conflict,
-       environment->job->state == JobState::lost || is_terminal(environment->state)
-           ? cat("the job of ", options.id, " was ",
-                 end_text(*environment->job, environment->error))
-           : cat("the job of ", options.id, " has not ended, so it has no exit code"),
-       {{"hint", cat("wait for it: fuse logs -f --exit-code ", options.id)}}});
+  if (environment->job->state == JobState::lost || is_terminal(environment->state)) {
+    return context.fail_own(
+        {ErrorCode::conflict,
+         cat("the job of ", options.id, " was ", end_text(*environment->job, environment->error))});
+  }
+  return context.fail_own({ErrorCode::conflict,
+                           cat("the job of ", options.id, " has not ended, so it has no exit code"),
+                           {{"hint", cat("wait for it: fuse logs -f --exit-code ", options.id)}}});
 }
 
 int run_logs(Context& context, const LogsOptions& options) {

@@ -1,5 +1,6 @@
 #include "cmd/program.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -10,6 +11,7 @@
 #include "base/posix_host.h"
 #include "cmd/commands.h"
 #include "cmd/connect.h"
+#include "cmd/exit_codes.h"
 #include "cmd/signals.h"
 #include "cmd/terminal.h"
 #include "guest/init.h"
@@ -17,6 +19,16 @@
 namespace fuse::cmd {
 
 namespace {
+
+// Results that could not be written out are no success; a reader that has seen
+// enough is told nothing.
+int unwritten() {
+  pollfd output{STDOUT_FILENO, 0, 0};
+  const bool reader_left = ::poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0;
+  if (reader_left) return output_closed;
+  std::cerr << "error: the output could not be written: is its disk full?\n";
+  return failed;
+}
 
 int run_command_line(const std::vector<std::string>& arguments) {
   // A pipe that nobody reads is an error of the write that meets it, no more.
@@ -37,7 +49,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
                   .directory = fs::current_path(ignored)};
   const int code = run(arguments, context);
   std::cout.flush();
-  return code;
+  return std::cout.good() || code != success ? code : unwritten();
 }
 
 }  // namespace

@@ -58,7 +58,9 @@ TEST_CASE("get shows one environment, as text and as JSON") {
   CHECK(json.fuse({"environment", "get", "fuse-train", "-o", "json"}) == success);
   CHECK(json.out.str() == to_json(json.environments.environment).dump(2) + "\n");
   CHECK(json.fuse({"environment", "get", "other"}) == failed);
-  CHECK(json.err.str() == "error: vm not found: vm other\n");
+  CHECK(json.err.str() ==
+        "error: vm not found: vm other\n"
+        "  what there is: fuse ps   with those that ended: fuse ps -a\n");
 }
 
 TEST_CASE("removing asks on a terminal, and needs --yes without one") {

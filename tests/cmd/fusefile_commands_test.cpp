@@ -120,6 +120,9 @@ TEST_CASE("compile prints the request, with the files that are copied and withou
   world.folder.write("Fusefile", cat(good, "copy:\n  - { from: a.txt, to: a.txt }\n"));
   world.folder.write("a.txt", "hello");
   CHECK(world.fuse({"compile", "-o", "json", "--task-id", "other"}) == success);
+  for (const char* id : {"A b", "-x", "a_b", ""}) {
+    CHECK(world.fuse({"compile", cat("--task-id=", id)}) == wrong_usage);
+  }
   const auto json = nlohmann::json::parse(world.out.str());
   CHECK(json["task_id"] == "other");
   CHECK(json["spec"] == nlohmann::json({{"cpus", 2}, {"image", "micro"}}));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -43,7 +44,7 @@ struct FakeTerminal final : Terminal {
   bool err = false;
   WindowSize window{.rows = 24, .cols = 80};
   int input = -1;
-  int raw_modes = 0;
+  std::atomic<int> raw_modes{0};  // a test may wait for it in another thread
   int raw_now = 0;
 
   struct Raw final : RawMode {

@@ -39,6 +39,20 @@ class StaticTest(E2eTest):
         self.assertEqual(done.returncode, 0, done)
         self.assertIn('"task_id": "x"', done.stdout)
 
+    def test_unwritten(self):
+        """results that cannot be written are no success"""
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([FUSE, "version"], stdout=full, stderr=subprocess.PIPE,
+                                  check=False)
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn(b"the output could not be written", done.stderr)
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run([FUSE, "version"], stdout=writer, stderr=subprocess.PIPE,
+                              check=False)
+        os.close(writer)
+        self.assertEqual((done.returncode, done.stderr), (141, b""))
+
     def test_build_leaves_the_tree_alone(self):
         """nothing of the tree is needed at run time"""
         copy = self.world.root / "work/fuse"
