@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <string>
+#include <string_view>
 
 #include "base/host.h"
 
@@ -11,7 +12,8 @@ namespace fuse {
 // The whole file, which may be a pipe or a device: payload_too_large as soon as
 // there is more than `most` bytes of it.
 Result<std::string> read_at_most(const fs::path& file, std::uint64_t most);
-// The same of a stream; `shown` is its name in the error.
+// The same of what is open already; `shown` is its name in the error.
+Result<std::string> read_at_most(int fd, std::string_view shown, std::uint64_t most);
 Result<std::string> read_at_most(std::istream& stream, std::string_view shown, std::uint64_t most);
 
 }  // namespace fuse

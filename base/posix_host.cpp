@@ -4,10 +4,12 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
+#include <cstdint>
+#include <limits>
 #include <system_error>
 
+#include "base/bounded_read.h"
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/ids.h"
@@ -25,17 +27,7 @@ Result<std::string> PosixHost::read_file(const fs::path& file) {
   const fs::path real = at(file);
   const Fd fd(::open(real.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.valid()) return errno_error(cat("open ", file.native()), errno);
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (true) {
-    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
-    if (got == 0) return text;
-    if (got > 0) {
-      text.append(buffer.data(), static_cast<std::size_t>(got));
-    } else if (errno != EINTR) {
-      return errno_error(cat("read ", file.native()), errno);
-    }
-  }
+  return read_at_most(fd.get(), file.native(), std::numeric_limits<std::uint64_t>::max());
 }
 
 Result<void> PosixHost::write_file(const fs::path& file, std::string_view text) {
