@@ -1,68 +1,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <ostream>
 
 #include "base/text.h"
 #include "cmd/command_tree.h"
 #include "cmd/commands.h"
+#include "cmd/completion_scripts.h"
 #include "cmd/connect.h"
 #include "cmd/output.h"
 
 namespace fuse::cmd {
 
 namespace {
-
-// Each asks `fuse complete-words` for what can stand in place of the last word,
-// and falls back to names of files.
-constexpr std::string_view bash_script = R"(# Completion of fuse for bash.
-_fuse() {
-  local word line
-  word=${COMP_WORDS[COMP_CWORD]}
-  COMPREPLY=()
-  while IFS=$'\t' read -r line _; do
-    [[ $line == "$word"* ]] && COMPREPLY+=("$line")
-  done < <(fuse complete-words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-}
-complete -o bashdefault -o default -F _fuse fuse
-)";
-
-constexpr std::string_view zsh_script = R"(#compdef fuse
-# Completion of fuse for zsh.
-_fuse() {
-  local line
-  local -a found
-  while IFS=$'\t' read -r name help; do
-    found+=("${name//:/\\:}:$help")
-  done < <(fuse complete-words -- "${(@)words[2,CURRENT]}" 2>/dev/null)
-  if (( $#found )); then
-    _describe 'fuse' found
-  else
-    _files
-  fi
-}
-if [ "$funcstack[1]" = _fuse ]; then
-  _fuse "$@"
-else
-  compdef _fuse fuse
-fi
-)";
-
-constexpr std::string_view fish_script = R"(# Completion of fuse for fish.
-function __fuse_complete
-    set -l words (commandline -opc)
-    fuse complete-words -- $words[2..-1] (commandline -ct) 2>/dev/null
-end
-complete -c fuse -a '(__fuse_complete)'
-)";
-
-struct Script {
-  std::string_view shell;
-  std::string_view text;
-};
-constexpr std::array<Script, 3> scripts = {
-    {{"bash", bash_script}, {"zsh", zsh_script}, {"fish", fish_script}}};
 
 bool takes_id(const CLI::App& command) {
   return std::ranges::any_of(command.get_options(), [](const CLI::Option* option) {
@@ -109,8 +59,8 @@ int run_complete(Context& context, const CLI::App& root, const std::vector<std::
 }
 
 int run_completion(Context& context, const std::string& shell) {
-  const auto script = std::ranges::find(scripts, shell, &Script::shell);
-  if (script == scripts.end()) {
+  const auto script = std::ranges::find(completion_scripts, shell, &CompletionScript::shell);
+  if (script == completion_scripts.end()) {
     print_error(context.err,
                 {ErrorCode::invalid_argument,
                  cat("there is no completion for \"", shell, "\": bash, zsh or fish")},
