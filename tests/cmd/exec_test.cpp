@@ -158,7 +158,7 @@ TEST_CASE("a signal ends an exec with the signal's code") {
   world.terminal.input = read_end.get();
   auto attach = world.environments.attach_with;
   world.environments.attach_with = [&](const AttachRequest& request) {
-    world.raise(SIGTERM);
+    world.signals.raise(SIGTERM);
     return attach(request);
   };
   CHECK(world.fuse({"exec", "fuse-a", "--", "x"}) == terminated);
@@ -231,8 +231,8 @@ TEST_CASE("shell follows the terminal's size and ends on a signal") {
     // Once it is in raw mode, somebody resizes the window and closes it.
     while (world.terminal.raw_modes == 0) std::this_thread::yield();
     world.terminal.window = {.rows = 20, .cols = 70};
-    world.raise(SIGWINCH);
-    world.raise(SIGHUP);
+    world.signals.raise(SIGWINCH);
+    world.signals.raise(SIGHUP);
   });
   CHECK(world.fuse({"ssh", "fuse-a", "--", "top", "-d", "1"}) == hung_up);
   REQUIRE(world.record->sizes.size() == 1);

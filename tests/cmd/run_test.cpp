@@ -158,7 +158,7 @@ TEST_CASE("a signal detaches from the job and says how to come back") {
     world.environments.log = "first\n";
     world.environments.log_never_ends = true;
     world.environments.story = story_of(ended_job(0));
-    world.environments.on_log_shown = [&world, number = number] { world.raise(number); };
+    world.environments.on_log_shown = [&world, number = number] { world.signals.raise(number); };
     CHECK(world.fuse({"run"}) == code);
     CHECK(world.out.str() == "first\n");
     CHECK(world.environments.stopped.empty());
@@ -183,7 +183,7 @@ TEST_CASE("with --stop-on-signal a signal stops the job and its end is waited fo
   JobWorld world;
   world.environments.log = "first\n";
   world.environments.story = story_of(ended_job(143, "stopped"));
-  world.environments.on_log_shown = [&world] { world.raise(SIGINT); };
+  world.environments.on_log_shown = [&world] { world.signals.raise(SIGINT); };
   CHECK(world.fuse({"run", "--stop-on-signal"}) == 143);
   CHECK(world.environments.stopped == std::vector<std::string>{"01UID"});
 }
@@ -273,7 +273,7 @@ TEST_CASE("up does not wait with --no-wait") {
 TEST_CASE("up that is interrupted leaves the environment and says so") {
   JobWorld world;
   world.environments.story = {state_event(EnvironmentState::provisioning)};
-  world.environments.on_created = [&world] { world.raise(SIGINT); };
+  world.environments.on_created = [&world] { world.signals.raise(SIGINT); };
   CHECK(world.fuse({"up"}) == interrupted);
   CHECK(world.environments.destroyed.empty());
   CHECK(says(world.err, "detached: fuse-train goes on.\n"));
@@ -310,7 +310,7 @@ TEST_CASE("interrupting logs says where to go on") {
   World world;
   world.environments.log = "0123456789";
   world.environments.log_never_ends = true;
-  world.environments.on_log_shown = [&world] { world.raise(SIGINT); };
+  world.environments.on_log_shown = [&world] { world.signals.raise(SIGINT); };
   CHECK(world.fuse({"logs", "-f", "fuse-train", "--since", "4"}) == interrupted);
   CHECK(world.out.str() == "456789");
   CHECK(says(world.err, "fuse logs -f fuse-train --since 10"));

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -66,6 +67,38 @@ struct FakeTerminal final : Terminal {
   }
 };
 
+// Signals that a test sends, from any thread.  As with the real watch, its end
+// waits for a handler that is at work.
+class FakeSignals {
+ public:
+  void raise(int number) {
+    const std::scoped_lock lock(mutex_);
+    if (std::ranges::find(numbers_, number) != numbers_.end()) handler_(number);
+  }
+  std::unique_ptr<SignalWatch> watch(const std::vector<int>& numbers, SignalHandler handler) {
+    const std::scoped_lock lock(mutex_);
+    numbers_ = numbers;
+    handler_ = std::move(handler);
+    return std::make_unique<Watch>(*this);
+  }
+
+ private:
+  struct Watch final : SignalWatch {
+    explicit Watch(FakeSignals& source) : signals(source) {}
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+    ~Watch() override {
+      const std::scoped_lock lock(signals.mutex_);
+      signals.numbers_.clear();
+    }
+    FakeSignals& signals;
+  };
+
+  std::mutex mutex_{};
+  std::vector<int> numbers_{};
+  SignalHandler handler_{};
+};
+
 // Everything that a command sees, under a test's control.
 struct World {
   TestFolder folder{};
@@ -78,8 +111,7 @@ struct World {
   FakeEnvironments environments{};
   std::map<std::string, std::string> variables{{"TERM", "xterm"}};
   std::optional<Error> connect_error{};
-  // Sends a signal to whoever watches for it.
-  std::function<void(int number)> raise = [](int /*number*/) {};
+  FakeSignals signals{};
 
   // Runs the command line and returns its exit code.
   int fuse(const std::vector<std::string>& arguments) {
@@ -94,10 +126,7 @@ struct World {
       return std::unique_ptr<EnvironmentApi>(std::make_unique<Borrowed>(environments));
     };
     context.watch_signals = [this](const std::vector<int>& numbers, SignalHandler handler) {
-      raise = [numbers, handler](int number) {
-        if (std::ranges::find(numbers, number) != numbers.end()) handler(number);
-      };
-      return std::make_unique<SignalWatch>();
+      return signals.watch(numbers, std::move(handler));
     };
     context.directory = folder.path();
     return run(arguments, context);
