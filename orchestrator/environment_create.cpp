@@ -120,7 +120,12 @@ Result<EnvironmentRow> EnvironmentService::place_and_insert(
     if (auto free = refuse_duplicate(request.task_id); !free) return free.error();
     const auto fleet = fleet_.look();
     if (!fleet) return fleet.error();
-    const Decision decision = place(request.spec, *fleet);
+    const SteadyTime begun = clock_.steady();
+    const Decision decision = place(request.spec, *fleet, options_.policy);
+    if (options_.metrics != nullptr) {
+      const std::chrono::duration<double> took = clock_.steady() - begun;
+      options_.metrics->observe("orchestrator_placement_duration_seconds", {}, took.count());
+    }
     if (!decision.placement) return decision.refusal;
     const auto row = new_row(request, decision.placement->host_id);
     if (!row) return row.error();

@@ -55,12 +55,11 @@ Result<EnvironmentRow> EnvironmentService::find(const std::string& id, bool incl
 }
 
 Result<HostAgent> EnvironmentService::agent_of(const EnvironmentRow& row) const {
-  const auto agent = hosts_.find(row.environment.host_id);
-  if (!agent) {
-    return Error{ErrorCode::unavailable,
-                 cat("host ", row.environment.host_id, " is not connected")};
+  auto agent = hosts_.find(row.environment.host_id);
+  if (!agent && agent.error().code == ErrorCode::unreachable) {
+    return Error{ErrorCode::unavailable, agent.error().message};
   }
-  return *agent;
+  return agent;
 }
 
 Result<EnvironmentService::Running> EnvironmentService::find_running(const std::string& id) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/metrics.h"
 #include "orchestrator/activity.h"
 #include "orchestrator/api/environment_api.h"
 #include "orchestrator/fleet_view.h"
@@ -18,6 +19,8 @@ struct EnvironmentServiceOptions {
   std::chrono::seconds create_wait{50};     // for a create's or a destroy's outcome
   std::chrono::seconds most_startup{55};    // that a request may ask for
   std::chrono::seconds up_within{15 * 60};  // what is not running by then has failed
+  PlacementPolicy policy = PlacementPolicy::spread;
+  Metrics* metrics = nullptr;  // where placements are timed
 };
 
 // Environments over the database.  A call checks and notes what is wanted in one

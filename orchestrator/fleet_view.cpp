@@ -48,7 +48,7 @@ Result<HostCapacity> allocated_on(StoreTx& tx, const std::string& host_id) {
 
 // An agent in this process is as reachable as we are.
 bool FleetView::reachable(const std::string& id, WallTime seen) const {
-  return directory_.find(id).has_value() || clock_.wall() - seen < silence;
+  return directory_.is_local(id) || clock_.wall() - seen < silence;
 }
 
 Result<Fleet> FleetView::look() {

@@ -10,14 +10,14 @@ namespace fuse {
 
 namespace {
 
-using Choice = std::variant<GpuChoice, GateRefusal>;
+using Choice = std::variant<GpuChoice, PlacementReason>;
 
 std::string of_kind(const std::string& kind) {
   return kind.empty() ? std::string() : cat(" of kind \"", kind, "\"");
 }
 
-GateRefusal short_of(std::string gate, std::int64_t have, std::int64_t want,
-                     const std::string& what) {
+PlacementReason short_of(std::string gate, std::int64_t have, std::int64_t want,
+                         const std::string& what) {
   return {std::move(gate), cat("has ", have, " of ", want, ' ', what, " free"),
           std::to_string(have), std::to_string(want)};
 }
@@ -108,13 +108,13 @@ std::optional<std::vector<const Group*>> choose_set(const std::vector<const Grou
 }
 
 // An operator may have declared fewer devices than there are, to keep some.
-std::optional<GateRefusal> over_limit(const ResourceSpec& spec, const HostInfo& host) {
+std::optional<PlacementReason> over_limit(const ResourceSpec& spec, const HostInfo& host) {
   const std::int64_t limit = host.capacity.gpus;
   const auto listed = static_cast<std::int64_t>(host.capacity.gpu_devices.size());
   if (limit <= 0 || limit >= listed) return std::nullopt;
   const std::int64_t have = std::max<std::int64_t>(0, limit - host.allocated.gpus);
   if (spec.gpus <= have) return std::nullopt;
-  return short_of("gpu_limit", have, spec.gpus, "gpus that may be used");
+  return short_of("gpu-limit", have, spec.gpus, "gpus that may be used");
 }
 
 Choice choose_devices(const ResourceSpec& spec, const HostInfo& host) {
@@ -126,8 +126,8 @@ Choice choose_devices(const ResourceSpec& spec, const HostInfo& host) {
     std::set<std::string> models;
     for (const GpuDevice& device : devices) models.insert(device.model);
     const std::vector<std::string> names(models.begin(), models.end());
-    return GateRefusal{
-        "gpu_kind", cat("has no whole gpu", of_kind(spec.gpu_kind), ", only ", join(names, ", ")),
+    return PlacementReason{
+        "gpu-kind", cat("has no whole gpu", of_kind(spec.gpu_kind), ", only ", join(names, ", ")),
         join(names, ", "), spec.gpu_kind};
   }
   const auto groups = groups_of(spec, host);
@@ -138,16 +138,16 @@ Choice choose_devices(const ResourceSpec& spec, const HostInfo& host) {
   const auto want = static_cast<std::size_t>(spec.gpus);
   const std::size_t free = device_count(usable);
   if (free < want) {
-    return short_of("gpus", static_cast<std::int64_t>(free), spec.gpus,
+    return short_of("gpu-count", static_cast<std::int64_t>(free), spec.gpus,
                     cat("gpus", of_kind(spec.gpu_kind)));
   }
   if (auto refusal = over_limit(spec, host)) return *std::move(refusal);
   const auto set = choose_set(usable, want);
   if (!set) {
-    return GateRefusal{"gpu_groups",
-                       cat("has ", free, " gpus", of_kind(spec.gpu_kind),
-                           " free, but no whole iommu groups that make exactly ", want),
-                       std::to_string(free), std::to_string(want)};
+    return PlacementReason{"gpu-group",
+                           cat("has ", free, " gpus", of_kind(spec.gpu_kind),
+                               " free, but no whole iommu groups that make exactly ", want),
+                           std::to_string(free), std::to_string(want)};
   }
   GpuChoice choice;
   for (const Group* group : *set) {
@@ -160,18 +160,18 @@ Choice choose_devices(const ResourceSpec& spec, const HostInfo& host) {
 
 Choice choose_by_count(const ResourceSpec& spec, const HostInfo& host) {
   if (host.capacity.gpus == 0) {
-    return GateRefusal{"gpus", "has no gpus", "0", std::to_string(spec.gpus)};
+    return PlacementReason{"gpu-count", "has no gpus", "0", std::to_string(spec.gpus)};
   }
   if (!spec.gpu_kind.empty() && !equal_ignoring_case(spec.gpu_kind, host.capacity.gpu_kind)) {
-    return GateRefusal{
-        "gpu_kind",
+    return PlacementReason{
+        "gpu-kind",
         cat("has gpus", of_kind(host.capacity.gpu_kind), ", not", of_kind(spec.gpu_kind)),
         host.capacity.gpu_kind, spec.gpu_kind};
   }
   const std::int64_t free =
       std::max<std::int64_t>(0, std::int64_t{host.capacity.gpus} - host.allocated.gpus);
   if (free < spec.gpus) {
-    return short_of("gpus", free, spec.gpus, cat("gpus", of_kind(spec.gpu_kind)));
+    return short_of("gpu-count", free, spec.gpus, cat("gpus", of_kind(spec.gpu_kind)));
   }
   return GpuChoice{};
 }
@@ -187,10 +187,14 @@ bool host_kind_passes(const HostInfo& host, const std::string& kind) {
   return host.capacity.gpu_kind.empty() || equal_ignoring_case(host.capacity.gpu_kind, kind);
 }
 
-bool instance_matches(const MigInstance& instance, const HostInfo& host, const std::string& kind) {
+bool on_mig_card(const MigInstance& instance, const HostInfo& host) {
   const GpuDevice* const card = card_of(instance, host);
-  if (card != nullptr && !card->mig_capable) return false;
+  return card == nullptr || card->mig_capable;
+}
+
+bool instance_matches(const MigInstance& instance, const HostInfo& host, const std::string& kind) {
   if (kind.empty()) return true;
+  const GpuDevice* const card = card_of(instance, host);
   if (!instance.kind.empty()) return contains_ignoring_case(instance.kind, kind);
   if (card != nullptr && !card->model.empty()) return contains_ignoring_case(card->model, kind);
   return host_kind_passes(host, kind);
@@ -223,7 +227,7 @@ std::vector<Card> cards_of(const ResourceSpec& spec, const HostInfo& host) {
     card.uuid = instance.parent_gpu_uuid;
     if (std::find(taken.begin(), taken.end(), instance.uuid) != taken.end()) {
       ++card.used;
-    } else if (lowercase(instance.profile) == profile &&
+    } else if (lowercase(instance.profile) == profile && on_mig_card(instance, host) &&
                instance_matches(instance, host, spec.gpu_kind)) {
       card.free.push_back(instance.uuid);
     }
@@ -251,7 +255,38 @@ void order_cards(std::vector<Card>& cards, std::size_t want) {
   });
 }
 
+PlacementReason no_instance(const ResourceSpec& spec) {
+  return {"mig-profile", cat("has no ", spec.gpu_profile, " mig instances"), "0",
+          std::to_string(spec.gpus)};
+}
+
+PlacementReason no_mig_card(const ResourceSpec& spec, const HostInfo& host) {
+  return {"mig-capable", cat("has no mig-capable gpu", of_kind(spec.gpu_kind)),
+          host.capacity.gpu_kind, spec.gpu_kind};
+}
+
+// Why the host would not do even if everything on it were free.
+std::optional<PlacementReason> never_serves(const ResourceSpec& spec, const HostInfo& host) {
+  std::vector<MigInstance> left = host.capacity.mig_instances;
+  const std::string profile = carried_profile(spec, host);
+  std::erase_if(left, [&](const MigInstance& i) { return lowercase(i.profile) != profile; });
+  if (left.empty()) return no_instance(spec);
+  std::erase_if(left, [&](const MigInstance& i) { return !on_mig_card(i, host); });
+  if (left.empty()) return no_mig_card(spec, host);
+  std::set<std::string> kinds;
+  for (const MigInstance& instance : left) {
+    if (instance_matches(instance, host, spec.gpu_kind)) return std::nullopt;
+    kinds.insert(instance.kind.empty() ? host.capacity.gpu_kind : instance.kind);
+  }
+  const std::vector<std::string> names(kinds.begin(), kinds.end());
+  return PlacementReason{"gpu-kind",
+                         cat("has ", spec.gpu_profile, " mig instances of kind ", join(names, ", "),
+                             ", not", of_kind(spec.gpu_kind)),
+                         join(names, ", "), spec.gpu_kind};
+}
+
 Choice choose_instances(const ResourceSpec& spec, const HostInfo& host) {
+  if (auto never = never_serves(spec, host)) return *std::move(never);
   const auto want = static_cast<std::size_t>(spec.gpus);
   auto cards = cards_of(spec, host);
   order_cards(cards, want);
@@ -264,7 +299,7 @@ Choice choose_instances(const ResourceSpec& spec, const HostInfo& host) {
     }
   }
   if (choice.mig_instance_uuids.size() == want) return choice;
-  return short_of("mig_instances", static_cast<std::int64_t>(free), spec.gpus,
+  return short_of("mig-busy", static_cast<std::int64_t>(free), spec.gpus,
                   cat(spec.gpu_profile, " mig instances", of_kind(spec.gpu_kind)));
 }
 
@@ -284,25 +319,20 @@ bool has_mig_card(const HostInfo& host, const std::string& kind) {
 Choice choose_by_profile_count(const ResourceSpec& spec, const HostInfo& host) {
   const std::string profile = lowercase(spec.gpu_profile);
   const std::int32_t declared = count_in(host.capacity.mig_profiles, profile);
-  if (declared == 0) {
-    return GateRefusal{"gpu_profile", cat("has no ", spec.gpu_profile, " mig instances"), "0",
-                       std::to_string(spec.gpus)};
-  }
-  if (!has_mig_card(host, spec.gpu_kind)) {
-    return GateRefusal{"gpu_kind", cat("has no mig-capable gpu", of_kind(spec.gpu_kind)),
-                       host.capacity.gpu_kind, spec.gpu_kind};
-  }
+  if (declared == 0) return no_instance(spec);
+  if (!has_mig_card(host, spec.gpu_kind)) return no_mig_card(spec, host);
   const std::int32_t used = count_in(host.allocated.mig_profiles, profile);
   const std::int32_t free = std::max(0, declared - used);
   if (free < spec.gpus) {
-    return short_of("mig_instances", free, spec.gpus, cat(spec.gpu_profile, " mig instances"));
+    return short_of("mig-busy", free, spec.gpus, cat(spec.gpu_profile, " mig instances"));
   }
   return GpuChoice{};
 }
 
 }  // namespace
 
-std::variant<GpuChoice, GateRefusal> choose_gpus(const ResourceSpec& spec, const HostInfo& host) {
+std::variant<GpuChoice, PlacementReason> choose_gpus(const ResourceSpec& spec,
+                                                     const HostInfo& host) {
   if (spec.gpus <= 0) return GpuChoice{};
   if (!spec.gpu_profile.empty()) {
     return host.capacity.mig_instances.empty() ? choose_by_profile_count(spec, host)

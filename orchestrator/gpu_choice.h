@@ -15,7 +15,8 @@ struct GpuChoice {
 // devices go in complete IOMMU groups, on one NUMA node where that works, and so
 // that as much as possible stays together; MIG instances come from cards that
 // are already in use where that works.
-std::variant<GpuChoice, GateRefusal> choose_gpus(const ResourceSpec& spec, const HostInfo& host);
+std::variant<GpuChoice, PlacementReason> choose_gpus(const ResourceSpec& spec,
+                                                     const HostInfo& host);
 
 // Whether the host has, in use or not, any device that such a spec could get.
 bool serves_gpus(const ResourceSpec& spec, const HostInfo& host);

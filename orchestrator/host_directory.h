@@ -1,25 +1,63 @@
 #pragma once
 
+#include <functional>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
-#include <vector>
 
 #include "base/locked.h"
 #include "orchestrator/api/host_agent.h"
+#include "orchestrator/store.h"
 
 namespace fuse {
 
-// The agents that this process can talk to, by host.  Safe from several threads;
-// an agent must outlive its entry's users.
+// Where a host's agent is reached.
+struct AgentAddress {
+  std::string host_id{};
+  std::string url{};
+  std::string token{};
+  Backend backend = Backend::qemu;
+  bool operator==(const AgentAddress&) const = default;
+};
+
+// Makes the client of an agent, without asking it anything.
+using ConnectAgent = std::function<Result<HostAgent>(const AgentAddress& address)>;
+
+// The agents of the hosts: those of this process, and clients of the others as the
+// database has them, made when they are first needed.  Safe from several threads.
 class HostDirectory {
  public:
+  explicit HostDirectory(Store& store, ConnectAgent connect = {})
+      : store_(store), connect_(std::move(connect)) {}
+
+  // A host whose agent lives in this process; it must outlive its users.
   void attach(const std::string& id, HostAgent agent);
-  [[nodiscard]] std::optional<HostAgent> find(const std::string& id) const;
-  [[nodiscard]] std::vector<std::string> ids() const;
+  [[nodiscard]] bool is_local(const std::string& id) const;
+
+  // unreachable when there is no such host or no way to connect to it, and while
+  // it is known not to answer.  Not within a transaction.
+  [[nodiscard]] Result<HostAgent> find(const std::string& id) const;
+  // The same, also of a host that does not answer.
+  [[nodiscard]] Result<HostAgent> find_silent(const std::string& id) const;
+
+  // Whether a host answered when it was last asked; asking it is left to whoever
+  // calls this.  The result tells whether that is news.
+  enum class News { yes, no };
+  News note(const std::string& id, bool answers);
 
  private:
-  Locked<std::map<std::string, HostAgent>> agents_;
+  struct Client {
+    AgentAddress address{};
+    HostAgent agent;
+  };
+  struct Known {
+    std::map<std::string, HostAgent> local{};
+    std::map<std::string, Client> clients{};
+    std::set<std::string> silent{};
+  };
+  Store& store_;
+  ConnectAgent connect_;
+  mutable Locked<Known> known_;
 };
 
 }  // namespace fuse

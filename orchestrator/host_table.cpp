@@ -15,7 +15,10 @@ namespace {
 std::string body_of(const HostRow& row) {
   HostInfo kept = row.info;
   kept.allocated = {};
-  return json_text(to_json(kept));
+  kept.warnings.clear();
+  auto body = to_json(kept);
+  body["declared"] = to_json(row.declared);
+  return json_text(body);
 }
 
 SqlValue sealed_token(const std::string& key, const HostRow& row) {
@@ -53,9 +56,14 @@ Result<std::optional<HostRow>> HostTable::by_id(const std::string& id) {
   if (!body) return in_context(cat("host ", id), body.error());
   auto info = parse_host_info(*body);
   if (!info) return in_context(cat("host ", id), info.error());
+  const auto declared = body->find("declared");
+  auto said = declared == body->end() ? Result<HostCapacity>(HostCapacity())
+                                      : parse_host_capacity(*declared);
+  if (!said) return in_context(cat("host ", id), said.error());
   HostRow out{.info = *std::move(info),
               .version = row.integer("version"),
-              .seen = from_sql_time(row.integer("seen"))};
+              .seen = from_sql_time(row.integer("seen")),
+              .declared = *std::move(said)};
   if (!row.null("token")) {
     auto token = open_sealed(key_, cat("host ", id), row.bytes("token"));
     if (!token) return in_context(cat("the token of host ", id), token.error());
@@ -79,6 +87,12 @@ Result<HostTable::Raised> HostTable::raise(const std::string& id, std::int64_t v
       "UPDATE hosts SET version = version + 1 WHERE id = $1 AND version = $2", {id, version});
   if (!changed) return changed.error();
   return *changed == 1 ? Raised::yes : Raised::moved;
+}
+
+Result<void> HostTable::remove(const std::string& id) {
+  auto done = sql_.execute("DELETE FROM hosts WHERE id = $1", {id});
+  if (!done) return done.error();
+  return {};
 }
 
 Result<void> HostTable::touch(const std::string& id) {

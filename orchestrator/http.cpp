@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view request_id_header = "X-Request-ID";
 constexpr std::size_t most_request_id = 128;
+constexpr std::string_view in_flight = "orchestrator_http_requests_in_flight";
 
 // Letters, digits, - and _.
 bool is_request_id(std::string_view text) {
@@ -36,7 +37,8 @@ std::string request_id_of(const HttpRequest& request) {
 
 std::vector<ApiRouteEntry> all_routes() {
   std::vector<ApiRouteEntry> out;
-  for (auto routes : {service_routes(), environment_routes(), stream_routes(), host_routes()}) {
+  for (auto routes : {service_routes(), sign_in_routes(), environment_routes(), stream_routes(),
+                      host_routes(), key_routes()}) {
     out.insert(out.end(), routes.begin(), routes.end());
   }
   return out;
@@ -51,22 +53,43 @@ std::vector<RoutePattern> patterns_of(const std::vector<ApiRouteEntry>& routes) 
   return out;
 }
 
+// Who is known but may not is told so with the code of those who are not known:
+// existing clients look at the code alone.
+HttpResponse refusal_of(Error error) {
+  constexpr int forbidden = 403;
+  return error.details.erase("reason") == 0 ? error_response(error)
+                                            : error_response(error, forbidden);
+}
+
 class Api {
  public:
   explicit Api(const ApiBackends& backends)
       : backends_(backends), routes_(all_routes()), table_(patterns_of(routes_)) {}
 
   [[nodiscard]] HttpResponse answer(const HttpRequest& request) const {
-    HttpResponse response = dispatch(request);
-    response.headers.set(request_id_header, request_id_of(request));
+    const SteadyTime begun = backends_.clock.steady();
+    const std::string id = request_id_of(request);
+    const RouteMatch match = table_.match(request.method, request.raw_path, request.query);
+    backends_.metrics.change(in_flight, 1);
+    HttpResponse response = dispatch(match, request);
+    backends_.metrics.change(in_flight, -1);
+    response.headers.set(request_id_header, id);
     for (const auto& [name, value] : api_headers().fields()) response.headers.set(name, value);
+    note(request, match, response, backends_.clock.steady() - begun);
     return response;
   }
 
  private:
-  [[nodiscard]] HttpResponse dispatch(const HttpRequest& request) const {
-    const RouteMatch match = table_.match(request.method, request.raw_path, request.query);
-    if (match.kind != RouteMatch::Kind::found) return unmatched_response(match, request);
+  [[nodiscard]] HttpResponse dispatch(const RouteMatch& match, const HttpRequest& request) const {
+    if (match.kind == RouteMatch::Kind::no_such_path ||
+        match.kind == RouteMatch::Kind::wrong_method) {
+      return unmatched_response(match, request);
+    }
+    const bool found = match.kind == RouteMatch::Kind::found;
+    const ApiRouteEntry unknown_action{};
+    const ApiRouteEntry& route = found ? routes_[match.index] : unknown_action;
+    if (auto allowed = admit(route, request); !allowed) return refusal_of(allowed.error());
+    if (!found) return unmatched_response(match, request);
     const std::size_t limit = api_body_limit(request);
     if (request.body.size() > limit) {
       return error_response({ErrorCode::payload_too_large, cat("request body exceeds the ", limit,
@@ -74,7 +97,43 @@ class Api {
     }
     HttpRequest routed = request;
     routed.params = match.params;
-    return routes_[match.index].run(backends_, routed);
+    return route.run(backends_, routed);
+  }
+
+  [[nodiscard]] Result<void> admit(const ApiRouteEntry& route, const HttpRequest& request) const {
+    if (route.access == Access::open) return {};
+    if (auto done = backends_.callers.check_address(request); !done) return done;
+    if (route.access == Access::anonymous) return {};
+    const auto caller = backends_.callers.identify(request);
+    if (!caller) return caller.error();
+    if (route.access != Access::master || *caller == Caller::master) return {};
+    return Error{ErrorCode::unauthorized,
+                 cat(route.what, " requires the master token"),
+                 {{"reason", "master"}}};
+  }
+
+  void note(const HttpRequest& request, const RouteMatch& match, const HttpResponse& response,
+            std::chrono::nanoseconds time) const {
+    const bool found = match.kind == RouteMatch::Kind::found;
+    const std::string route = found ? std::string(routes_[match.index].pattern) : "none";
+    const double seconds = std::chrono::duration<double>(time).count();
+    backends_.metrics.add("orchestrator_http_requests_total",
+                          {{"route", route},
+                           {"method", found ? request.method : "other"},
+                           {"code", std::to_string(response.status)}});
+    backends_.metrics.observe("orchestrator_http_request_duration_seconds",
+                              {{"route", route}, {"method", found ? request.method : "other"}},
+                              seconds);
+    const auto level =
+        found && routes_[match.index].access == Access::open ? LogLevel::debug : LogLevel::info;
+    backends_.log.write(
+        level, "request",
+        {{"id", response.headers.get(request_id_header).value_or("")},
+         {"method", request.method},
+         {"path", request.raw_path},
+         {"status", std::to_string(response.status)},
+         {"ms",
+          std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(time).count())}});
   }
 
   ApiBackends backends_;
@@ -128,6 +187,12 @@ Result<nlohmann::json> parse_body(const HttpRequest& request) {
     return Error{ErrorCode::invalid_argument, "invalid JSON body: an object is expected"};
   }
   return value;
+}
+
+HttpResponse no_content() {
+  HttpResponse response;
+  response.status = 204;
+  return response;
 }
 
 HttpResponse json_answer(int status, const nlohmann::ordered_json& value) {

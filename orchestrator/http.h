@@ -3,21 +3,28 @@
 #include <chrono>
 #include <cstddef>
 
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
 #include "net/http.h"
 #include "orchestrator/api/environment_api.h"
-#include "orchestrator/fleet_view.h"
+#include "orchestrator/api/host_api.h"
+#include "orchestrator/callers.h"
 
 namespace fuse {
 
 // What the HTTP API is in front of.
 struct ApiBackends {
   EnvironmentApi& environments;
-  FleetView& fleet;
+  HostApi& hosts;
+  Callers& callers;
+  Metrics& metrics;
+  Clock& clock;
+  Log& log;
   std::chrono::milliseconds keepalive{std::chrono::seconds(15)};  // of event streams
 };
 
-// The HTTP API as one function; the backends must outlive it.  It does not ask
-// who is calling: it is for sockets that only their owner can reach.
+// The HTTP API as one function; the backends must outlive it.
 HttpHandler make_api_handler(ApiBackends backends);
 
 // How long a request's body may be; for HttpServerOptions::body_limit.

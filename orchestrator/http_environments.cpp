@@ -17,12 +17,6 @@ bool asks_for_ended(const HttpRequest& request) {
   return request.query.get("include").value_or("") == "ended";
 }
 
-HttpResponse no_content() {
-  HttpResponse response;
-  response.status = 204;
-  return response;
-}
-
 HttpResponse create(const ApiBackends& backends, const HttpRequest& request) {
   const auto body = parse_body(request);
   if (!body) return error_response(body.error());
@@ -110,7 +104,7 @@ std::vector<ApiRouteEntry> environment_routes() {
           {"GET", "/v1/environments", "", Access::user, list},
           {"GET", "/v1/environments/{vmId}", "", Access::user, get},
           {"DELETE", "/v1/environments/{vmId}", "", Access::user, destroy},
-          {"POST", "/v1/environments/{vmId}", "exec", Access::master, exec},
+          {"POST", "/v1/environments/{vmId}", "exec", Access::master, exec, "exec"},
           {"POST", "/v1/environments/{vmId}", "stop", Access::user, stop},
           {"POST", "/v1/environments/{vmId}", "fork", Access::user, fork},
           {"POST", "/v1/environments/{vmId}/snapshots", "", Access::user, snapshot}};

@@ -3,50 +3,84 @@
 #include "base/text.h"
 #include "orchestrator/api/json.h"
 #include "orchestrator/http_routes.h"
-#include "orchestrator/page_cursor.h"
 
 namespace fuse {
 
 namespace {
 
+constexpr int bad_gateway = 502;
+
+const std::string& host_of(const HttpRequest& request) {
+  return request.params.at("hostId");
+}
+
+HttpResponse register_host(const ApiBackends& backends, const HttpRequest& request) {
+  const auto body = parse_body(request);
+  if (!body) return error_response(body.error());
+  const auto wanted = parse_register_host_request(*body);
+  if (!wanted) return error_response(wanted.error());
+  const auto host = backends.hosts.register_host(*wanted);
+  if (host) return json_answer(201, to_json(*host));
+  Error error = host.error();
+  const auto reason = error.details.find("reason");
+  const bool of_agent = reason != error.details.end() && reason->second == "agent";
+  if (!of_agent) return error_response(error);
+  error.details.erase(reason);
+  return error_response(error, bad_gateway);
+}
+
 HttpResponse list_hosts(const ApiBackends& backends, const HttpRequest& request) {
-  const auto after = decode_cursor(request.query.get("cursor").value_or(""));
-  if (!after) return error_response(after.error());
-  const auto fleet = backends.fleet.look();
-  if (!fleet) return error_response(fleet.error());
-  const std::int64_t size = page_size(number_in(request.query, "limit"));
-  nlohmann::ordered_json hosts = nlohmann::ordered_json::array();
-  std::string next;
-  std::string last;
-  for (const FleetHost& host : *fleet) {
-    if (host.info.id <= after->id) continue;
-    if (static_cast<std::int64_t>(hosts.size()) == size) {
-      next = encode_cursor({.id = last});
-      break;
-    }
-    hosts.push_back(to_json(host.info));
-    last = host.info.id;
-  }
-  nlohmann::ordered_json page = {{"hosts", std::move(hosts)}};
-  if (!next.empty()) page["next_cursor"] = next;
-  return json_answer(200, page);
+  const auto page = backends.hosts.list_hosts(number_in(request.query, "limit"),
+                                              request.query.get("cursor").value_or(""));
+  if (!page) return error_response(page.error());
+  return json_answer(200, to_json(*page));
 }
 
 HttpResponse get_host(const ApiBackends& backends, const HttpRequest& request) {
-  const auto fleet = backends.fleet.look();
-  if (!fleet) return error_response(fleet.error());
-  const std::string& id = request.params.at("hostId");
-  for (const FleetHost& host : *fleet) {
-    if (host.info.id == id) return json_answer(200, to_json(host.info));
-  }
-  return error_response({ErrorCode::not_found, cat("host not found: ", id)});
+  const auto host = backends.hosts.get_host(host_of(request));
+  if (!host) return error_response(host.error());
+  return json_answer(200, to_json(*host));
 }
+
+template <HostAction action>
+HttpResponse change_host(const ApiBackends& backends, const HttpRequest& request) {
+  const auto done = backends.hosts.change_host(host_of(request), action);
+  return done ? no_content() : error_response(done.error());
+}
+
+HttpResponse remove_host(const ApiBackends& backends, const HttpRequest& request) {
+  const auto done = backends.hosts.remove_host(host_of(request));
+  return done ? no_content() : error_response(done.error());
+}
+
+// A spec by itself, or within a create request.
+HttpResponse explain(const ApiBackends& backends, const HttpRequest& request) {
+  const auto body = parse_body(request);
+  if (!body) return error_response(body.error());
+  const auto inner = body->find("spec");
+  const auto spec = parse_resource_spec(inner != body->end() ? *inner : *body);
+  if (!spec) return error_response(spec.error());
+  const auto explanation = backends.hosts.explain(*spec);
+  if (!explanation) return error_response(explanation.error());
+  return json_answer(200, to_json(*explanation));
+}
+
+constexpr std::string_view changes = "host mutations";
 
 }  // namespace
 
 std::vector<ApiRouteEntry> host_routes() {
-  return {{"GET", "/v1/hosts", "", Access::user, list_hosts},
-          {"GET", "/v1/hosts/{hostId}", "", Access::user, get_host}};
+  return {{"POST", "/v1/hosts", "", Access::master, register_host, "host registration"},
+          {"GET", "/v1/hosts", "", Access::user, list_hosts},
+          {"GET", "/v1/hosts/{hostId}", "", Access::user, get_host},
+          {"POST", "/v1/hosts/{hostId}", "cordon", Access::master, change_host<HostAction::cordon>,
+           changes},
+          {"POST", "/v1/hosts/{hostId}", "uncordon", Access::master,
+           change_host<HostAction::uncordon>, changes},
+          {"POST", "/v1/hosts/{hostId}", "drain", Access::master, change_host<HostAction::drain>,
+           changes},
+          {"DELETE", "/v1/hosts/{hostId}", "", Access::master, remove_host, "host removal"},
+          {"POST", "/v1/placements/explain", "", Access::user, explain}};
 }
 
 }  // namespace fuse

@@ -13,9 +13,10 @@ namespace fuse {
 
 // Who may call a route; enforced where callers are told apart.
 enum class Access {
-  open,    // anyone
-  user,    // a key or the master token
-  master,  // the master token
+  open,       // anyone
+  anonymous,  // anyone from an allowed address
+  user,       // a key or the master token
+  master,     // the master token
 };
 
 using ApiRoute = HttpResponse (*)(const ApiBackends& backends, const HttpRequest& request);
@@ -26,15 +27,21 @@ struct ApiRouteEntry {
   std::string_view action;
   Access access = Access::user;
   ApiRoute run = nullptr;
+  std::string_view what{};  // with Access::master: what "requires the master token"
 };
 
 std::vector<ApiRouteEntry> environment_routes();
 std::vector<ApiRouteEntry> stream_routes();
 std::vector<ApiRouteEntry> host_routes();
 std::vector<ApiRouteEntry> service_routes();
+std::vector<ApiRouteEntry> sign_in_routes();
+std::vector<ApiRouteEntry> key_routes();
 
 // The first JSON value of a body, which must be an object.
 Result<nlohmann::json> parse_body(const HttpRequest& request);
+
+// 204.
+HttpResponse no_content();
 
 // `value` and a newline.
 HttpResponse json_answer(int status, const nlohmann::ordered_json& value);

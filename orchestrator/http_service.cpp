@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/version.h"
+#include "orchestrator/fleet_metrics.h"
 #include "orchestrator/http_routes.h"
 
 namespace fuse {
@@ -12,10 +15,32 @@ HttpResponse health(const ApiBackends& /*backends*/, const HttpRequest& /*reques
 }
 
 HttpResponse ready(const ApiBackends& backends, const HttpRequest& /*request*/) {
-  const auto fleet = backends.fleet.look();
-  const std::string database = fleet ? "ok" : fleet.error().message;
-  return json_answer(fleet ? 200 : 503, {{"status", fleet ? "ready" : "not_ready"},
+  const auto hosts = backends.hosts.list_hosts(1, "");
+  const std::string database = hosts ? "ok" : hosts.error().message;
+  return json_answer(hosts ? 200 : 503, {{"status", hosts ? "ready" : "not_ready"},
                                          {"checks", {{"database", database}}}});
+}
+
+// Every host of the fleet, page by page.
+Result<std::vector<HostInfo>> all_hosts(HostApi& api) {
+  std::vector<HostInfo> out;
+  std::string cursor;
+  do {
+    auto page = api.list_hosts(0, cursor);
+    if (!page) return page.error();
+    std::ranges::move(page->hosts, std::back_inserter(out));
+    cursor = page->next_cursor;
+  } while (!cursor.empty());
+  return out;
+}
+
+HttpResponse metrics(const ApiBackends& backends, const HttpRequest& /*request*/) {
+  const auto hosts = all_hosts(backends.hosts);
+  if (!hosts) return error_response(hosts.error());
+  measure_fleet(*hosts, backends.metrics);
+  HttpResponse response = text_response(200, backends.metrics.text());
+  response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  return response;
 }
 
 HttpResponse tell_version(const ApiBackends& /*backends*/, const HttpRequest& /*request*/) {
@@ -28,6 +53,7 @@ HttpResponse tell_version(const ApiBackends& /*backends*/, const HttpRequest& /*
 std::vector<ApiRouteEntry> service_routes() {
   return {{"GET", "/health", "", Access::open, health},
           {"GET", "/ready", "", Access::open, ready},
+          {"GET", "/metrics", "", Access::open, metrics},
           {"GET", "/v1/version", "", Access::open, tell_version}};
 }
 

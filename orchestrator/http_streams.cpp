@@ -125,7 +125,7 @@ HttpResponse attach(const ApiBackends& backends, const HttpRequest& request) {
 std::vector<ApiRouteEntry> stream_routes() {
   return {{"GET", "/v1/environments/{vmId}/events", "", Access::user, events},
           {"GET", "/v1/environments/{vmId}/logs", "", Access::user, logs},
-          {"GET", "/v1/environments/{vmId}/attach", "", Access::master, attach}};
+          {"GET", "/v1/environments/{vmId}/attach", "", Access::master, attach, "attach"}};
 }
 
 }  // namespace fuse

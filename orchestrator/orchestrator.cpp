@@ -7,8 +7,12 @@
 #include "base/ids.h"
 #include "base/text.h"
 #include "orchestrator/environment_service.h"
+#include "orchestrator/fleet_metrics.h"
+#include "orchestrator/host_poller.h"
+#include "orchestrator/host_service.h"
 #include "orchestrator/http.h"
 #include "orchestrator/reconciler.h"
+#include "orchestrator/registration.h"
 #include "orchestrator/sqlite.h"
 #include "orchestrator/worker.h"
 
@@ -19,15 +23,18 @@ namespace {
 constexpr std::chrono::seconds lease{60};
 constexpr std::chrono::seconds between_renewals{15};
 constexpr std::chrono::seconds between_passes{30};
+constexpr std::chrono::seconds between_polls{10};
 
 WorkerOptions worker_options() {
   return {.owner = random_hex(16), .lease = lease};
 }
 
-EnvironmentServiceOptions service_options(const OrchestratorConfig& config) {
+EnvironmentServiceOptions service_options(const OrchestratorConfig& config, Metrics& metrics) {
   return {.prefix = config.prefix,
           .create_wait = config.create_wait,
-          .most_startup = config.most_startup};
+          .most_startup = config.most_startup,
+          .policy = config.policy,
+          .metrics = &metrics};
 }
 
 // The row of a host, new or as it was with what its agent says now.
@@ -38,10 +45,10 @@ HostRow host_row(const LocalHost& host, const std::optional<HostRow>& known,
   row.info.id = host.id;
   row.info.backend = Backend::qemu;
   row.info.region = host.region;
-  row.info.arch = capacity.arch;
   row.info.labels = host.labels;
-  row.info.capacity = capacity;
-  row.info.capacity.vm_count = host.most_vms;
+  row.declared = {.vm_count = host.most_vms};
+  row.info.capacity = merged_capacity(row.declared, capacity);
+  row.info.arch = row.info.capacity.arch;
   row.info.updated_at = to_rfc3339(now);
   row.info.last_seen = to_rfc3339(now);
   row.seen = now;
@@ -56,19 +63,29 @@ struct Orchestrator::Parts {
         clock(the_clock),
         log(the_log),
         store(std::move(opened)),
+        directory(*store, config.connect),
         activity(clock),
-        service(*store, hosts, activity, clock, service_options(config)),
-        worker(*store, hosts, clock, log, worker_options()),
-        reconciler({*store, hosts, activity, clock, log}, {.retention = config.retention}) {}
+        callers(*store, clock, config.callers),
+        metrics(orchestrator_metrics()),
+        service(*store, directory, activity, clock, service_options(config, metrics)),
+        hosts(*store, directory, service.fleet(), clock, {config.connect, config.policy}),
+        worker(*store, directory, clock, log, worker_options()),
+        poller(*store, directory, clock, log),
+        reconciler({*store, directory, activity, clock, log, metrics},
+                   {.retention = config.retention}) {}
 
   OrchestratorConfig config;
   Clock& clock;
   Log& log;
   std::unique_ptr<Store> store;
-  HostDirectory hosts;
+  HostDirectory directory;
   Activity activity;
+  Callers callers;
+  Metrics metrics;
   EnvironmentService service;
+  HostService hosts;
   Worker worker;
+  HostPoller poller;
   Reconciler reconciler;
   std::vector<std::jthread> threads;
 };
@@ -104,7 +121,7 @@ Result<void> Orchestrator::attach_local_host(const LocalHost& host, HostAgent ag
     return is_new ? tx.hosts.insert(row) : tx.hosts.update(row);
   });
   if (!entered) return entered;
-  parts_->hosts.attach(host.id, agent);
+  parts_->directory.attach(host.id, agent);
   parts_->store->wakeups().notify_all();
   return {};
 }
@@ -126,6 +143,7 @@ void Orchestrator::start() {
     });
   };
   every(between_renewals, [](Parts& p) { p.worker.renew(); });
+  every(between_polls, [](Parts& p) { p.poller.pass(); });
   every(between_passes, [](Parts& p) { p.reconciler.pass(); });
 }
 
@@ -146,8 +164,17 @@ EnvironmentApi& Orchestrator::environments() {
   return parts_->service;
 }
 
+HostApi& Orchestrator::hosts() {
+  return parts_->hosts;
+}
+
 HttpHandler Orchestrator::handler() {
-  return make_api_handler({.environments = parts_->service, .fleet = parts_->service.fleet()});
+  return make_api_handler({.environments = parts_->service,
+                           .hosts = parts_->hosts,
+                           .callers = parts_->callers,
+                           .metrics = parts_->metrics,
+                           .clock = parts_->clock,
+                           .log = parts_->log});
 }
 
 const std::string& Orchestrator::cluster() const {

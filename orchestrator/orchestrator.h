@@ -12,6 +12,10 @@
 #include "net/http.h"
 #include "orchestrator/api/environment_api.h"
 #include "orchestrator/api/host_agent.h"
+#include "orchestrator/api/host_api.h"
+#include "orchestrator/callers.h"
+#include "orchestrator/host_directory.h"
+#include "orchestrator/scheduler.h"
 
 namespace fuse {
 
@@ -23,6 +27,9 @@ struct OrchestratorConfig {
   std::chrono::seconds create_wait{50};   // then a create answers `provisioning`
   std::chrono::seconds most_startup{55};  // ceiling of a startup script
   std::chrono::hours retention{24 * 7};   // of ended environments
+  PlacementPolicy policy = PlacementPolicy::spread;
+  CallerRules callers{};   // without a master token everybody is trusted
+  ConnectAgent connect{};  // to hosts elsewhere; none: there are none
 };
 
 // A host whose agent lives in this process.
@@ -61,6 +68,7 @@ class Orchestrator {
   void stop();
 
   [[nodiscard]] EnvironmentApi& environments();
+  [[nodiscard]] HostApi& hosts();
   // Answers the HTTP API, for net's server.  Valid while this lives.
   [[nodiscard]] HttpHandler handler();
   // The id that this database's VMs carry, so that no other orchestrator takes

@@ -21,13 +21,6 @@ bool has_live_job(const EnvironmentRow& row) {
   return row.environment.job && !is_over(*row.environment.job);
 }
 
-std::set<std::string> device_uuids(const HostCapacity& capacity) {
-  std::set<std::string> out;
-  for (const GpuDevice& device : capacity.gpu_devices) out.insert(device.uuid);
-  for (const MigInstance& instance : capacity.mig_instances) out.insert(instance.uuid);
-  return out;
-}
-
 bool same_health(const std::optional<Health>& a, const Health& b) {
   return a && a->state == b.state && a->since == b.since && a->failures == b.failures &&
          a->message == b.message;
@@ -50,12 +43,18 @@ std::optional<Health> parse_health(const std::string& text) {
 }
 
 void Reconciler::pass() {
+  const SteadyTime begun = clock_.steady();
   raised_.clear();
-  for (const std::string& id : hosts_.ids()) {
-    const auto agent = hosts_.find(id);
-    if (!agent) continue;
-    if (auto done = check_host(id, *agent); !done) {
-      log_.warning("cannot check a host", {{"host", id}, {"error", done.error().message}});
+  seen_ = {};
+  const auto hosts =
+      transact<std::vector<HostTable::Mark>>(store_, [](StoreTx& tx) { return tx.hosts.marks(); });
+  if (!hosts) {
+    log_.error("cannot read the hosts", {{"error", hosts.error().message}});
+    return;
+  }
+  for (const HostTable::Mark& host : *hosts) {
+    if (auto done = check_host(host.id); !done) {
+      log_.warning("cannot check a host", {{"host", host.id}, {"error", done.error().message}});
     }
   }
   suspicions_ = std::exchange(raised_, {});
@@ -65,38 +64,20 @@ void Reconciler::pass() {
   if (!removed) {
     log_.error("cannot remove old environments", {{"error", removed.error().message}});
   }
+  metrics_.set("orchestrator_fleet_provider_vms", {}, seen_.vms);
+  metrics_.set("orchestrator_reconcile_health_checked_vms", {}, seen_.health_checked);
+  metrics_.set("orchestrator_reconcile_health_failing_vms", {}, seen_.health_failing);
+  const std::chrono::duration<double> took = clock_.steady() - begun;
+  metrics_.observe("orchestrator_reconcile_duration_seconds", {}, took.count());
+  count("cycles");
 }
 
-Result<void> Reconciler::check_host(const std::string& id, HostAgent agent) {
-  if (auto done = refresh_capacity(id, agent); !done) return done;
-  return check_environments(id, agent);
-}
-
-Result<void> Reconciler::refresh_capacity(const std::string& id, HostAgent agent) {
-  auto capacity = agent.vms.capacity();
-  if (!capacity) return capacity.error();
-  return store_.run([&](StoreTx& tx) -> Result<void> {
-    auto row = tx.hosts.by_id(id);
-    if (!row) return row.error();
-    if (!*row) return {};
-    HostCapacity fresh = *capacity;
-    fresh.vm_count = (*row)->info.capacity.vm_count;  // it is always declared
-    if (json_text(to_json(fresh)) == json_text(to_json((*row)->info.capacity))) {
-      return tx.hosts.note_seen(id, clock_.wall());
-    }
-    const auto bound = tx.bindings.on_host(id);
-    if (!bound) return bound.error();
-    const auto present = device_uuids(fresh);
-    for (const BindingRow& binding : *bound) {
-      if (present.count(binding.device_uuid) != 0) continue;
-      log_.error("a device that is in use has vanished",
-                 {{"host", id}, {"device", binding.device_uuid}});
-    }
-    (*row)->info.capacity = std::move(fresh);
-    (*row)->info.updated_at = to_rfc3339(clock_.wall());
-    (*row)->seen = clock_.wall();
-    return tx.hosts.update(**row);
-  });
+Result<void> Reconciler::check_host(const std::string& id) {
+  const auto agent = hosts_.find(id);
+  // The one who looks after the hosts has said so already.
+  if (!agent && agent.error().code == ErrorCode::unreachable) return {};
+  if (!agent) return agent.error();
+  return check_environments(id, *agent);
 }
 
 // The database is read before the agent is asked: what comes up in between is
@@ -107,6 +88,7 @@ Result<void> Reconciler::check_environments(const std::string& id, HostAgent age
   if (!rows) return rows.error();
   const auto vms = agent.vms.list_vms("");
   if (!vms) return vms.error();
+  seen_.vms += static_cast<int>(vms->size());
   std::map<std::string, VmInfo> listed;
   for (const VmInfo& vm : *vms) {
     if (vm.cluster == store_.cluster() && !vm.uid.empty()) listed.emplace(vm.uid, vm);
@@ -128,6 +110,7 @@ Result<void> Reconciler::check_running(const EnvironmentRow& row, HostAgent agen
     const auto vm = agent.vms.get_vm(row.environment.uid);
     if (!vm && vm.error().code != ErrorCode::not_found) return vm.error();
     if (!vm) {
+      count("vms_missing_provider");
       return fail(row, {ErrorCode::unavailable,
                         cat("host ", row.environment.host_id, " no longer has the vm")});
     }
@@ -139,9 +122,16 @@ Result<void> Reconciler::check_running(const EnvironmentRow& row, HostAgent agen
   return check_limits(row);
 }
 
-bool Reconciler::seen_twice(const std::string& suspicion) {
+bool Reconciler::seen_twice(std::string_view what, const std::string& uid) {
+  const std::string suspicion = cat(what, ' ', uid);
   raised_.insert(suspicion);
-  return suspicions_.count(suspicion) != 0;
+  const bool again = suspicions_.count(suspicion) != 0;
+  count(cat(what, again ? "_failed" : "_suspected"));
+  return again;
+}
+
+void Reconciler::count(std::string_view what) const {
+  metrics_.add(cat("orchestrator_reconcile_", what, "_total"));
 }
 
 Result<void> Reconciler::check_limits(const EnvironmentRow& row) {
@@ -149,7 +139,7 @@ Result<void> Reconciler::check_limits(const EnvironmentRow& row) {
   const WallTime now = clock_.wall();
   const std::chrono::seconds most(environment.spec.max_runtime_seconds);
   if (most.count() > 0 && now - row.created > most + options_.runtime_grace) {
-    if (!seen_twice(cat("runtime ", environment.uid))) return {};
+    if (!seen_twice("stuck_tasks", environment.uid)) return {};
     return fail(row,
                 {ErrorCode::unavailable,
                  cat("max_runtime of ", to_string(std::chrono::nanoseconds(most)), " is over")});
@@ -159,7 +149,7 @@ Result<void> Reconciler::check_limits(const EnvironmentRow& row) {
   if (idle.count() == 0 || has_live_job(row)) return {};
   const auto quiet =
       std::min<std::chrono::nanoseconds>(activity_.idle(environment.uid), now - row.created);
-  if (quiet < idle || !seen_twice(cat("idle ", environment.uid))) return {};
+  if (quiet < idle || !seen_twice("idle_vms", environment.uid)) return {};
   return fail(row, {ErrorCode::unavailable, cat("idle for longer than idle_timeout (",
                                                 to_string(std::chrono::nanoseconds(idle)), ')')});
 }
@@ -167,9 +157,11 @@ Result<void> Reconciler::check_limits(const EnvironmentRow& row) {
 Result<void> Reconciler::check_health(const EnvironmentRow& row, HostAgent agent) {
   const auto result = agent.guests.exec(row.environment.uid, {.cmd = {"cat", "/fuse/health.json"},
                                                               .timeout_ms = health_milliseconds});
+  ++seen_.health_checked;
   // Whatever is wrong with it, the last verdict stands.
   if (!result || result->exit_code != 0) return {};
   const auto health = parse_health(result->out);
+  if (health && health->state == "failing") ++seen_.health_failing;
   if (!health || same_health(row.environment.health, *health)) return {};
   return store_.run([&](StoreTx& tx) -> Result<void> {
     auto now = tx.environments.by_uid(row.environment.uid);
@@ -196,9 +188,11 @@ Result<void> Reconciler::check_orphans(HostAgent agent,
     log_.warning("destroying a vm that no environment knows", {{"vm", vm.vm_id}, {"uid", uid}});
     const auto gone = agent.vms.destroy_vm(uid);
     if (!gone && gone.error().code != ErrorCode::not_found) {
+      count("orphans_failed");
       log_.warning("cannot destroy a vm", {{"vm", vm.vm_id}, {"error", gone.error().message}});
       continue;
     }
+    count("orphans_destroyed");
     orphans_.erase(uid);
   }
   return {};

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/metrics.h"
 #include "orchestrator/activity.h"
 #include "orchestrator/host_directory.h"
 #include "orchestrator/store.h"
@@ -27,6 +28,7 @@ struct ReconcilerParts {
   Activity& activity;
   Clock& clock;
   Log& log;
+  Metrics& metrics;
 };
 
 // Compares what the database says with what the hosts' agents say, and acts on
@@ -40,6 +42,7 @@ class Reconciler {
         activity_(parts.activity),
         clock_(parts.clock),
         log_(parts.log),
+        metrics_(parts.metrics),
         options_(options) {}
 
   // One look at every host; what goes wrong with one is logged and does not keep
@@ -47,8 +50,7 @@ class Reconciler {
   void pass();
 
  private:
-  Result<void> check_host(const std::string& id, HostAgent agent);
-  Result<void> refresh_capacity(const std::string& id, HostAgent agent);
+  Result<void> check_host(const std::string& id);
   Result<void> check_environments(const std::string& id, HostAgent agent);
   Result<void> check_running(const EnvironmentRow& row, HostAgent agent,
                              const std::map<std::string, VmInfo>& listed);
@@ -57,18 +59,28 @@ class Reconciler {
   Result<void> check_orphans(HostAgent agent, const std::map<std::string, VmInfo>& listed);
   // Takes a running environment down as failed, unless it has changed since.
   Result<void> fail(const EnvironmentRow& row, Error why);
-  // True at the second look in a row at which `suspicion` is raised.
-  bool seen_twice(const std::string& suspicion);
+  // True at the second look in a row at which an environment is suspected of
+  // `what`: stuck_tasks or idle_vms.
+  bool seen_twice(std::string_view what, const std::string& uid);
+  void count(std::string_view what) const;
 
   Store& store_;
   const HostDirectory& hosts_;
   Activity& activity_;
   Clock& clock_;
   Log& log_;
+  Metrics& metrics_;
   ReconcilerOptions options_;
   std::map<std::string, SteadyTime> orphans_;  // by uid, since when
   std::set<std::string> suspicions_;           // of the pass before
   std::set<std::string> raised_;               // of this one
+  // Counted in this pass.
+  struct Seen {
+    int vms = 0;  // that the hosts reported
+    int health_checked = 0;
+    int health_failing = 0;
+  };
+  Seen seen_{};
 };
 
 // The health verdict in the text of /fuse/health.json; nothing when it is none.

@@ -59,6 +59,7 @@ struct HostRow {
   std::int64_t version = 0;  // grows with each change of what is free on it
   WallTime seen{};
   std::string token{};
+  HostCapacity declared{};  // by an operator; the rest is as its agent says
 };
 
 enum class DeviceKind { gpu, mig };
@@ -69,6 +70,24 @@ struct BindingRow {
   std::string host_id{};
   std::string device_uuid{};
   DeviceKind kind = DeviceKind::gpu;
+};
+
+// A key that a caller may use; of the key itself only its SHA-256 is kept.
+struct ApiKeyRow {
+  std::string id{};
+  std::string hash{};
+  std::string label{};
+  WallTime created{};
+  std::optional<WallTime> last_used{};
+  std::optional<WallTime> revoked{};
+};
+
+// Somebody who signed in with a browser: good as long as what they signed in with.
+struct SessionRow {
+  std::string hash{};        // SHA-256 of the cookie
+  std::string key_id{};      // of an API key; empty: the master token
+  std::string token_mark{};  // tells whether the master token is still the same
+  WallTime expires{};
 };
 
 std::string_view to_string(OperationKind kind);

@@ -15,48 +15,48 @@ namespace {
 constexpr std::string_view no_capacity = "no host has sufficient capacity";
 
 // Says why a host cannot run a spec, or nothing when it can.
-using Gate = std::optional<GateRefusal> (*)(const ResourceSpec& spec, const HostInfo& host);
+using Gate = std::optional<PlacementReason> (*)(const ResourceSpec& spec, const HostInfo& host);
 
-std::optional<GateRefusal> is_pinned(const ResourceSpec& spec, const HostInfo& host) {
+std::optional<PlacementReason> is_pinned(const ResourceSpec& spec, const HostInfo& host) {
   if (spec.host_id.empty() || spec.host_id == host.id) return std::nullopt;
-  return GateRefusal{"pin", "is not the host that was asked for", host.id, spec.host_id};
+  return PlacementReason{"pin", "is not the host that was asked for", host.id, spec.host_id};
 }
 
-std::optional<GateRefusal> is_active(const ResourceSpec& /*spec*/, const HostInfo& host) {
+std::optional<PlacementReason> is_active(const ResourceSpec& /*spec*/, const HostInfo& host) {
   if (host.state == HostState::active) return std::nullopt;
   const std::string state(to_string(host.state));
-  return GateRefusal{"state", cat("is ", state, ", not active"), state, "active"};
+  return PlacementReason{"state", cat("is ", state, ", not active"), state, "active"};
 }
 
-std::optional<GateRefusal> is_reachable(const ResourceSpec& /*spec*/, const HostInfo& host) {
+std::optional<PlacementReason> is_reachable(const ResourceSpec& /*spec*/, const HostInfo& host) {
   if (host.reachable) return std::nullopt;
-  return GateRefusal{"reachable", "does not answer", "unreachable", "reachable"};
+  return PlacementReason{"unreachable", "does not answer", "unreachable", "reachable"};
 }
 
-std::optional<GateRefusal> is_in_region(const ResourceSpec& spec, const HostInfo& host) {
+std::optional<PlacementReason> is_in_region(const ResourceSpec& spec, const HostInfo& host) {
   if (spec.region.empty() || spec.region == host.region) return std::nullopt;
-  return GateRefusal{
+  return PlacementReason{
       "region", cat("is in region \"", host.region, "\", the spec requires \"", spec.region, '"'),
       host.region, spec.region};
 }
 
-std::optional<GateRefusal> has_arch(const ResourceSpec& spec, const HostInfo& host) {
+std::optional<PlacementReason> has_arch(const ResourceSpec& spec, const HostInfo& host) {
   if (spec.arch.empty()) return std::nullopt;
   const std::string have = canonical_arch(host.arch.empty() ? host.capacity.arch : host.arch);
   const std::string want = canonical_arch(spec.arch);
   if (have == want) return std::nullopt;
-  return GateRefusal{"arch", cat("is ", have, ", the spec requires ", want), have, want};
+  return PlacementReason{"arch", cat("is ", have, ", the spec requires ", want), have, want};
 }
 
-std::optional<GateRefusal> has_backend(const ResourceSpec& spec, const HostInfo& host) {
+std::optional<PlacementReason> has_backend(const ResourceSpec& spec, const HostInfo& host) {
   if (spec.gpus <= 0 || host.backend == Backend::qemu) return std::nullopt;
   const std::string backend(to_string(host.backend));
-  return GateRefusal{"backend",
-                     cat("has backend \"", backend, "\", gpu environments require \"qemu\""),
-                     backend, "qemu"};
+  return PlacementReason{"backend",
+                         cat("has backend \"", backend, "\", gpu environments require \"qemu\""),
+                         backend, "qemu"};
 }
 
-std::optional<GateRefusal> has_labels(const ResourceSpec& spec, const HostInfo& host) {
+std::optional<PlacementReason> has_labels(const ResourceSpec& spec, const HostInfo& host) {
   std::vector<std::string> missing;
   for (const auto& [key, value] : spec.labels) {
     const auto found = host.labels.find(key);
@@ -65,8 +65,8 @@ std::optional<GateRefusal> has_labels(const ResourceSpec& spec, const HostInfo& 
     }
   }
   if (missing.empty()) return std::nullopt;
-  return GateRefusal{"labels", cat("does not have labels ", join(missing, ",")), "",
-                     join(missing, ",")};
+  return PlacementReason{"label", cat("does not have labels ", join(missing, ",")), "",
+                         join(missing, ",")};
 }
 
 constexpr std::array<Gate, 7> gates = {is_pinned, is_active,   is_reachable, is_in_region,
@@ -74,27 +74,27 @@ constexpr std::array<Gate, 7> gates = {is_pinned, is_active,   is_reachable, is_
 
 // An amount that can be used up.
 struct Amount {
-  std::string_view gate;
+  std::string_view code;
   std::string_view unit;
   std::int64_t capacity = 0;
   std::int64_t allocated = 0;
   std::int64_t want = 0;
 };
 
-std::vector<GateRefusal> shortages(const ResourceSpec& spec, const HostInfo& host) {
+std::vector<PlacementReason> shortages(const ResourceSpec& spec, const HostInfo& host) {
   const HostCapacity& all = host.capacity;
   const HostCapacity& used = host.allocated;
   const std::array<Amount, 4> amounts = {{
-      {"cpus", " cpus", all.cpus, used.cpus, spec.cpus},
-      {"ram", " MiB of memory", all.ram_mb, used.ram_mb, spec.ram_mb},
+      {"cpu", " cpus", all.cpus, used.cpus, spec.cpus},
+      {"memory", " MiB of memory", all.ram_mb, used.ram_mb, spec.ram_mb},
       {"storage", " GiB of disk", all.storage_gb, used.storage_gb, spec.storage_gb},
-      {"vms", " places for a vm", all.vm_count, used.vm_count, 1},
+      {"slots", " places for a vm", all.vm_count, used.vm_count, 1},
   }};
-  std::vector<GateRefusal> out;
+  std::vector<PlacementReason> out;
   for (const Amount& amount : amounts) {
     const std::int64_t free = std::max<std::int64_t>(0, amount.capacity - amount.allocated);
     if (amount.want <= free) continue;
-    out.push_back({std::string(amount.gate),
+    out.push_back({std::string(amount.code),
                    cat("has ", free, " of ", amount.want, amount.unit, " free"),
                    std::to_string(free), std::to_string(amount.want)});
   }
@@ -112,14 +112,14 @@ HostVerdict judge(const ResourceSpec& spec, const FleetHost& host, Candidate& ca
   HostVerdict verdict{.host_id = host.info.id, .gpu_summary = host.info.capacity.gpu_summary};
   for (const Gate gate : gates) {
     if (auto refusal = gate(spec, host.info)) {
-      verdict.refusals.push_back(*std::move(refusal));
+      verdict.reasons.push_back(*std::move(refusal));
       return verdict;
     }
   }
-  verdict.refusals = shortages(spec, host.info);
+  verdict.reasons = shortages(spec, host.info);
   auto devices = choose_gpus(spec, host.info);
-  if (auto* refusal = std::get_if<GateRefusal>(&devices)) {
-    verdict.refusals.push_back(std::move(*refusal));
+  if (auto* refusal = std::get_if<PlacementReason>(&devices)) {
+    verdict.reasons.push_back(std::move(*refusal));
   } else {
     candidate.devices = std::get<GpuChoice>(std::move(devices));
   }
@@ -158,7 +158,7 @@ std::string label_words(const ResourceSpec& spec) {
 
 std::string refusal_words(const HostVerdict& verdict) {
   std::vector<std::string> parts;
-  for (const GateRefusal& refusal : verdict.refusals) parts.push_back(refusal.text);
+  for (const PlacementReason& refusal : verdict.reasons) parts.push_back(refusal.text);
   return join(parts, ", ");
 }
 
@@ -170,9 +170,9 @@ bool schedulable(const HostInfo& host) {
 std::string pinned_message(const ResourceSpec& spec, const HostVerdict& verdict) {
   const std::string host =
       cat("pinned host cannot take this environment: host \"", verdict.host_id, "\" ");
-  const std::string& gate = verdict.refusals.front().gate;
-  const bool about_amounts = gate != "state" && gate != "reachable" && gate != "region" &&
-                             gate != "arch" && gate != "backend" && gate != "labels";
+  const std::string& gate = verdict.reasons.front().code;
+  const bool about_amounts = gate != "state" && gate != "unreachable" && gate != "region" &&
+                             gate != "arch" && gate != "backend" && gate != "label";
   if (!about_amounts) return cat(host, refusal_words(verdict));
   const std::string gpus = spec.gpus > 0 ? cat(" + ", gpu_words(spec)) : std::string();
   return cat(host, "does not fit ", size_words(spec), gpus, ": ", refusal_words(verdict));
@@ -205,14 +205,14 @@ std::string fleet_message(const ResourceSpec& spec, const Fleet& fleet) {
   return cat(no_capacity, ": need ", size_words(spec), gpus, ", no eligible host fits");
 }
 
-constexpr std::array<std::string_view, 11> gate_order = {"pin",  "state",   "reachable", "region",
-                                                         "arch", "backend", "labels",    "cpus",
-                                                         "ram",  "storage", "vms"};
+constexpr std::array<std::string_view, 11> gate_order = {
+    "pin",   "state", "unreachable", "region",  "arch", "backend",
+    "label", "cpu",   "memory",      "storage", "slots"};
 constexpr std::size_t first_amount = 7;
 
 // How far a host came: the place of its first refusal among all gates.
 std::size_t progress(const HostVerdict& verdict) {
-  const auto found = std::find(gate_order.begin(), gate_order.end(), verdict.refusals.front().gate);
+  const auto found = std::find(gate_order.begin(), gate_order.end(), verdict.reasons.front().code);
   return static_cast<std::size_t>(found - gate_order.begin());
 }
 
@@ -221,7 +221,7 @@ const HostVerdict& nearest(const std::vector<HostVerdict>& hosts) {
       hosts.begin(), hosts.end(), [](const HostVerdict& a, const HostVerdict& b) {
         const auto near_a = progress(a);
         const auto near_b = progress(b);
-        return near_a != near_b ? near_a < near_b : a.refusals.size() > b.refusals.size();
+        return near_a != near_b ? near_a < near_b : a.reasons.size() > b.reasons.size();
       });
 }
 
@@ -231,7 +231,7 @@ const HostVerdict& nearest(const std::vector<HostVerdict>& hosts) {
 std::string summary(const ResourceSpec& spec, const std::vector<HostVerdict>& hosts) {
   if (hosts.empty()) return "";
   std::map<std::string, int> counts;
-  for (const HostVerdict& host : hosts) ++counts[host.refusals.front().gate];
+  for (const HostVerdict& host : hosts) ++counts[host.reasons.front().code];
   std::vector<std::string> parts;
   parts.reserve(counts.size());
   for (const auto& [gate, count] : counts) {
@@ -276,7 +276,7 @@ Error refusal_of(const ResourceSpec& spec, const Fleet& fleet,
   for (const HostVerdict& host : told) {
     if (error.details.size() > most_hosts_in_details) break;
     error.details[cat("host.", host.host_id)] =
-        cat(host.refusals.front().gate, ": ", refusal_words(host));
+        cat(host.reasons.front().code, ": ", refusal_words(host));
   }
   return error;
 }
@@ -294,7 +294,7 @@ Decision place(const ResourceSpec& spec, const Fleet& fleet, PlacementPolicy pol
   for (const FleetHost& host : fleet) {
     Candidate candidate;
     decision.hosts.push_back(judge(spec, host, candidate));
-    if (decision.hosts.back().refusals.empty()) candidates.push_back(std::move(candidate));
+    if (decision.hosts.back().reasons.empty()) candidates.push_back(std::move(candidate));
   }
   if (candidates.empty()) {
     decision.refusal = refusal_of(spec, fleet, decision.hosts);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "orchestrator/api/types.h"
+#include "orchestrator/api/host_api.h"
 
 namespace fuse {
 
@@ -18,26 +18,6 @@ struct FleetHost {
 
 // Every registered host, ascending by id.
 using Fleet = std::vector<FleetHost>;
-
-// Why a host cannot take a spec.  `gate` is a stable code: pin, state,
-// reachable, region, arch, backend, labels, cpus, ram, storage, vms, gpus,
-// gpu_kind, gpu_groups, gpu_limit, gpu_profile, mig_instances.  `text` goes on
-// after "host X ".
-struct GateRefusal {
-  std::string gate{};
-  std::string text{};
-  std::string have{};
-  std::string want{};
-};
-
-// What placing said about one host: refusals in the order of the gates, more
-// than one when several amounts are short; none when it could take the spec.
-struct HostVerdict {
-  std::string host_id{};
-  std::vector<GateRefusal> refusals{};
-  std::int64_t score = 0;
-  std::string gpu_summary{};
-};
 
 // The devices are empty where the host's agent picks them.
 struct Placement {

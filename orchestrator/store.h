@@ -20,7 +20,9 @@ struct StoreTx {
         events(sql, touched),
         hosts(sql, key),
         bindings(sql),
-        deliveries(sql, key) {}
+        deliveries(sql, key),
+        credentials(sql),
+        leases(sql) {}
   StoreTx(const StoreTx&) = delete;
   StoreTx& operator=(const StoreTx&) = delete;
   ~StoreTx() = default;
@@ -32,6 +34,8 @@ struct StoreTx {
   HostTable hosts;
   BindingTable bindings;
   DeliveryTable deliveries;
+  CredentialTable credentials;
+  LeaseTable leases;
 };
 
 // The database.  Safe from several threads; transactions take turns.

@@ -95,6 +95,7 @@ class HostTable {
   Result<Raised> raise(const std::string& id, std::int64_t version);
   Result<void> touch(const std::string& id);  // raises it whatever it is
   Result<void> note_seen(const std::string& id, WallTime time);
+  Result<void> remove(const std::string& id);
 
  private:
   SqlConnection& sql_;
@@ -126,6 +127,40 @@ class DeliveryTable {
  private:
   SqlConnection& sql_;
   const std::string& key_;
+};
+
+// What callers are known by.
+class CredentialTable {
+ public:
+  explicit CredentialTable(SqlConnection& sql) : sql_(sql) {}
+  Result<void> insert_key(const ApiKeyRow& row);
+  Result<std::optional<ApiKeyRow>> key_by_hash(const std::string& hash);
+  Result<std::optional<ApiKeyRow>> key_by_id(const std::string& id);
+  Result<std::vector<ApiKeyRow>> keys();  // newest first
+  Result<void> note_use(const std::string& id, WallTime time);
+  Result<void> revoke(const std::string& id, WallTime time);
+
+  Result<void> insert_session(const SessionRow& row);
+  Result<std::optional<SessionRow>> session(const std::string& hash);
+  Result<void> end_session(const std::string& hash);
+  Result<void> remove_sessions_before(WallTime time);
+
+ private:
+  Result<std::optional<ApiKeyRow>> one_key(std::string_view column, const std::string& value);
+  SqlConnection& sql_;
+};
+
+// Work that one process at a time does for all.
+class LeaseTable {
+ public:
+  explicit LeaseTable(SqlConnection& sql) : sql_(sql) {}
+  enum class Taken { yes, no };
+  // Takes or extends the lease unless somebody else holds it at `now`.
+  Result<Taken> take(const std::string& name, const std::string& owner, WallTime now,
+                     WallTime until);
+
+ private:
+  SqlConnection& sql_;
 };
 
 }  // namespace fuse

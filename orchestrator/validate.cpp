@@ -29,19 +29,6 @@ bool is_alphanumeric(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-// [1-7]g.[0-9]+gb(+me)?, in any case.
-bool is_mig_profile(std::string_view text) {
-  const std::string profile = lowercase(text);
-  std::string_view rest = profile;
-  if (rest.size() < 3 || rest[0] < '1' || rest[0] > '7' || rest.substr(1, 2) != "g.") return false;
-  rest.remove_prefix(3);
-  const auto end = std::find_if_not(rest.begin(), rest.end(), is_digit);
-  const auto digits = static_cast<std::size_t>(end - rest.begin());
-  if (digits == 0) return false;
-  rest.remove_prefix(digits);
-  return rest == "gb" || rest == "gb+me";
-}
-
 bool cannot_do_mig(std::string_view kind) {
   constexpr std::array<std::string_view, 11> kinds = {"v100", "t4",    "p100", "p40", "k80", "rtx",
                                                       "gtx",  "titan", "l4",   "l40", "l40s"};
@@ -291,6 +278,18 @@ Result<void> check_seed(const CreateEnvironmentRequest& request) {
 }
 
 }  // namespace
+
+bool is_mig_profile(std::string_view text) {
+  const std::string profile = lowercase(text);
+  std::string_view rest = profile;
+  if (rest.size() < 3 || rest[0] < '1' || rest[0] > '7' || rest.substr(1, 2) != "g.") return false;
+  rest.remove_prefix(3);
+  const auto end = std::find_if_not(rest.begin(), rest.end(), is_digit);
+  const auto digits = static_cast<std::size_t>(end - rest.begin());
+  if (digits == 0) return false;
+  rest.remove_prefix(digits);
+  return rest == "gb" || rest == "gb+me";
+}
 
 Result<void> validate(const CreateEnvironmentRequest& request, const ValidationFacts& facts) {
   const ResourceSpec& spec = request.spec;

@@ -94,10 +94,7 @@ Result<std::optional<Worker::Loaded>> Worker::load(Held& held) {
 StepOutcome Worker::step(const Held& held, const Loaded& loaded) const {
   const std::string& host = loaded.row.environment.host_id;
   const auto agent = hosts_.find(host);
-  if (!agent) {
-    return {.kind = StepOutcome::Kind::retry,
-            .error = {ErrorCode::unreachable, cat("host ", host, " is not connected")}};
-  }
+  if (!agent) return {.kind = StepOutcome::Kind::retry, .error = agent.error()};
   const StepInput input{.agent = *agent,
                         .operation = held.operation,
                         .row = loaded.row,

@@ -110,6 +110,7 @@ struct HostAgent {
   VmAgent& vms;
   GuestAgent& guests;
   JobAgent& jobs;
+  std::shared_ptr<void> owner{};  // keeps them, where nobody else does
 };
 
 }  // namespace fuse

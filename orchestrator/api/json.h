@@ -2,9 +2,12 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "orchestrator/api/environment_api.h"
+#include "orchestrator/api/host_api.h"
+#include "orchestrator/api/key_api.h"
 #include "orchestrator/api/types.h"
 
 // The only place that spells the wire's field names.  Writers give objects in
@@ -25,6 +28,12 @@ nlohmann::ordered_json to_json(const ExecRequest& request);
 nlohmann::ordered_json to_json(const ExecResult& result);
 nlohmann::ordered_json to_json(const HostCapacity& capacity);
 nlohmann::ordered_json to_json(const HostInfo& host);
+nlohmann::ordered_json to_json(const HostPage& page);
+nlohmann::ordered_json to_json(const RegisterHostRequest& request);
+nlohmann::ordered_json to_json(const Explanation& explanation);
+nlohmann::ordered_json to_json(const NewApiKey& key);
+// {"api_keys":[...]}
+nlohmann::ordered_json to_json(const std::vector<ApiKey>& keys);
 // {"error":{"code","message","details"}}
 nlohmann::ordered_json to_json(const Error& error);
 
@@ -38,6 +47,11 @@ Result<ExecRequest> parse_exec_request(const nlohmann::json& value);
 Result<ExecResult> parse_exec_result(const nlohmann::json& value);
 Result<HostCapacity> parse_host_capacity(const nlohmann::json& value);
 Result<HostInfo> parse_host_info(const nlohmann::json& value);
+Result<HostPage> parse_host_page(const nlohmann::json& value);
+Result<RegisterHostRequest> parse_register_host_request(const nlohmann::json& value);
+Result<Explanation> parse_explanation(const nlohmann::json& value);
+Result<NewApiKey> parse_new_api_key(const nlohmann::json& value);
+Result<std::vector<ApiKey>> parse_api_keys(const nlohmann::json& value);
 // The error of an answer with HTTP `status`; made from status and body text
 // when the body is not the wire's error object.
 Error parse_error(int status, std::string_view body);

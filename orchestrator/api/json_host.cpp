@@ -130,6 +130,49 @@ Json to_json(const HostInfo& host) {
   out["last_seen"] = host.last_seen;
   out["created_at"] = host.created_at;
   out["updated_at"] = host.updated_at;
+  put(out, "warnings", host.warnings);
+  return out;
+}
+
+Json to_json(const HostPage& page) {
+  Json hosts = Json::array();
+  for (const HostInfo& host : page.hosts) hosts.push_back(to_json(host));
+  Json out = {{"hosts", std::move(hosts)}};
+  put(out, "next_cursor", page.next_cursor);
+  return out;
+}
+
+Json to_json(const RegisterHostRequest& request) {
+  Json out = {{"id", request.id}, {"url", request.url}};
+  put(out, "token", request.token);
+  put(out, "region", request.region);
+  out["backend"] = to_string(request.backend);
+  put(out, "labels", request.labels);
+  out["capacity"] = to_json(request.capacity);
+  return out;
+}
+
+Json to_json(const Explanation& explanation) {
+  Json out = Json::object();
+  out["fits"] = !explanation.host_id.empty();
+  put(out, "host_id", explanation.host_id);
+  put(out, "message", explanation.message);
+  Json hosts = Json::array();
+  for (const HostVerdict& verdict : explanation.hosts) {
+    Json entry = {{"host_id", verdict.host_id}, {"fits", verdict.reasons.empty()}};
+    if (verdict.reasons.empty()) entry["score"] = verdict.score;
+    Json reasons = Json::array();
+    for (const PlacementReason& reason : verdict.reasons) {
+      reasons.push_back({{"code", reason.code},
+                         {"message", reason.text},
+                         {"have", reason.have},
+                         {"want", reason.want}});
+    }
+    if (!reasons.empty()) entry["reasons"] = std::move(reasons);
+    put(entry, "gpu_summary", verdict.gpu_summary);
+    hosts.push_back(std::move(entry));
+  }
+  out["hosts"] = std::move(hosts);
   return out;
 }
 
@@ -140,8 +183,9 @@ Result<HostCapacity> parse_host_capacity(const json& value) {
   return capacity;
 }
 
-Result<HostInfo> parse_host_info(const json& value) {
-  JsonReader reader(value, "");
+namespace {
+
+HostInfo read_host(JsonReader& reader) {
   HostInfo host;
   host.id = reader.text("id").value_or("");
   host.url = reader.text("url").value_or("");
@@ -159,8 +203,69 @@ Result<HostInfo> parse_host_info(const json& value) {
   host.last_seen = reader.text("last_seen").value_or("");
   host.created_at = reader.text("created_at").value_or("");
   host.updated_at = reader.text("updated_at").value_or("");
-  if (auto done = reader.finish(); !done) return done.error();
+  using Texts = std::vector<std::string>;
+  host.warnings = reader.texts("warnings").value_or(Texts());
   return host;
+}
+
+// Hosts whose backend is not named run firecracker.
+RegisterHostRequest read_registration(JsonReader& reader) {
+  RegisterHostRequest request;
+  request.id = reader.text("id").value_or("");
+  request.url = reader.text("url").value_or("");
+  request.token = reader.text("token").value_or("");
+  request.region = reader.text("region").value_or("");
+  const std::string backend = reader.text("backend").value_or("");
+  const auto known = backend_of(backend);
+  if (!known && !backend.empty()) {
+    reader.complain_with(
+        {ErrorCode::invalid_argument, "backend must be \"firecracker\" or \"qemu\""});
+  }
+  request.backend = known.value_or(Backend::firecracker);
+  using Map = std::map<std::string, std::string>;
+  request.labels = reader.text_map("labels").value_or(Map());
+  request.capacity =
+      object_in<HostCapacity>(reader, "capacity", read_capacity).value_or(HostCapacity());
+  return request;
+}
+
+HostVerdict read_verdict(JsonReader& reader) {
+  HostVerdict verdict;
+  verdict.host_id = reader.text("host_id").value_or("");
+  verdict.score = reader.integer("score").value_or(0);
+  verdict.gpu_summary = reader.text("gpu_summary").value_or("");
+  verdict.reasons = objects_in<PlacementReason>(reader, "reasons", [](JsonReader& inner) {
+    return PlacementReason{.code = inner.text("code").value_or(""),
+                           .text = inner.text("message").value_or(""),
+                           .have = inner.text("have").value_or(""),
+                           .want = inner.text("want").value_or("")};
+  });
+  return verdict;
+}
+
+}  // namespace
+
+Result<HostInfo> parse_host_info(const json& value) {
+  return json_detail::read_all<HostInfo>(value, "", read_host);
+}
+
+Result<HostPage> parse_host_page(const json& value) {
+  return json_detail::read_all<HostPage>(value, "", [](JsonReader& reader) {
+    return HostPage{.hosts = objects_in<HostInfo>(reader, "hosts", read_host),
+                    .next_cursor = reader.text("next_cursor").value_or("")};
+  });
+}
+
+Result<RegisterHostRequest> parse_register_host_request(const json& value) {
+  return json_detail::read_all<RegisterHostRequest>(value, "", read_registration);
+}
+
+Result<Explanation> parse_explanation(const json& value) {
+  return json_detail::read_all<Explanation>(value, "", [](JsonReader& reader) {
+    return Explanation{.host_id = reader.text("host_id").value_or(""),
+                       .message = reader.text("message").value_or(""),
+                       .hosts = objects_in<HostVerdict>(reader, "hosts", read_verdict)};
+  });
 }
 
 }  // namespace fuse

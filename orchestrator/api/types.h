@@ -220,6 +220,7 @@ struct HostInfo {
   std::string last_seen{};
   std::string created_at{};
   std::string updated_at{};
+  std::vector<std::string> warnings{};  // of a registration
 };
 
 std::string_view to_string(EnvironmentState state);

@@ -98,7 +98,7 @@ void refusals(EnvironmentWorld& world) {
   const Error placement = refusal(api.create(large, {}));
   CHECK(placement.code == ErrorCode::unavailable);
   CHECK(placement.details.at("reason") == "placement");
-  CHECK(placement.details.at("host.local") == "cpus: has 7 of 10000 cpus free");
+  CHECK(placement.details.at("host.local") == "cpu: has 7 of 10000 cpus free");
   CHECK(refusal(api.list({.cursor = "?"})).message == "invalid pagination cursor");
   CHECK(refusal(api.get("fuse-nobody", true)).code == ErrorCode::not_found);
   CHECK(refusal(api.exec("fuse-nobody", {.cmd = {"a"}})).code == ErrorCode::not_found);

@@ -55,7 +55,7 @@ TEST_CASE("a worker that is killed between any two steps is followed by another"
   for (int survived = 0; survived < 14; ++survived) {
     Engine engine;
     engine.host.set_capacity(one_gpu());
-    engine.reconciler.pass();
+    engine.poller.pass();
     engine.host.on_job = [](const JobSpec&) { return ended_job(); };
     const Environment environment = engine.create(full_request());
     INFO("killed after " << survived << " turns");
@@ -73,7 +73,7 @@ TEST_CASE("a worker that is killed between any two steps is followed by another"
 TEST_CASE("a worker that is killed after every single step gets there all the same") {
   Engine engine;
   engine.host.set_capacity(one_gpu());
-  engine.reconciler.pass();
+  engine.poller.pass();
   engine.host.on_job = [](const JobSpec&) { return ended_job(); };
   const Environment environment = engine.create(full_request());
   for (int i = 0; i < 20; ++i) {
@@ -97,7 +97,7 @@ struct Fault {
 bool live_with(const Fault& fault) {
   Engine engine;
   engine.host.set_capacity(one_gpu());
-  engine.reconciler.pass();
+  engine.poller.pass();
   engine.host.on_job = [](const JobSpec&) { return ended_job(); };
   const Environment environment = engine.create(full_request());
   std::atomic<int> calls{0};
@@ -184,7 +184,7 @@ TEST_CASE("a create whose database fails at any statement books nothing, or all 
     Engine engine(
         must(Store::open(std::make_unique<FailingSql>(must(open_sqlite({})), left), test_key)));
     engine.host.set_capacity(one_gpu());
-    engine.reconciler.pass();
+    engine.poller.pass();
     *left = statements;
     const auto created = engine.service.create(full_request(), {.respond_async = true});
     *left = -1;
@@ -205,7 +205,7 @@ TEST_CASE("a worker whose database fails at any statement is followed by another
     Engine engine(
         must(Store::open(std::make_unique<FailingSql>(must(open_sqlite({})), left), test_key)));
     engine.host.set_capacity(one_gpu());
-    engine.reconciler.pass();
+    engine.poller.pass();
     engine.host.on_job = [](const JobSpec&) { return ended_job(); };
     const Environment environment = engine.create(full_request());
     *left = statements;

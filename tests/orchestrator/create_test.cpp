@@ -309,7 +309,7 @@ TEST_CASE("gpus are bound by uuid and free again only after the end") {
   capacity.gpu_devices = {{.uuid = "GPU-a", .model = "NVIDIA A100"},
                           {.uuid = "GPU-b", .model = "NVIDIA A100"}};
   engine.host.set_capacity(capacity);
-  engine.reconciler.pass();
+  engine.poller.pass();
   auto request = job_request("g1");
   request.spec.gpus = 1;
   const Environment first = engine.create(request);

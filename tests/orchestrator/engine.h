@@ -5,6 +5,9 @@
 
 #include "base/log.h"
 #include "orchestrator/environment_service.h"
+#include "orchestrator/fleet_metrics.h"
+#include "orchestrator/host_poller.h"
+#include "orchestrator/host_service.h"
 #include "orchestrator/reconciler.h"
 #include "orchestrator/sqlite.h"
 #include "orchestrator/worker.h"
@@ -31,7 +34,10 @@ inline std::unique_ptr<Store> memory_store() {
 
 inline void enter_host(Store& store, const HostInfo& info) {
   must(store.run([&](StoreTx& tx) -> Result<void> {
-    if (auto done = tx.hosts.insert({.info = info}); !done) return done;
+    if (auto done =
+            tx.hosts.insert({.info = info, .declared = {.vm_count = info.capacity.vm_count}});
+        !done)
+      return done;
     return {};
   }));
 }
@@ -50,16 +56,22 @@ struct Engine {
   NullLog log{};
   FakeHostAgent host{};
   std::unique_ptr<Store> store;
-  HostDirectory hosts{};
+  HostDirectory hosts;
   Activity activity{clock};
+  Metrics metrics{orchestrator_metrics()};
   EnvironmentService service;
+  HostService fleet;
   std::unique_ptr<Worker> worker;
+  HostPoller poller;
   Reconciler reconciler;
 
-  explicit Engine(std::unique_ptr<Store> opened = memory_store())
+  explicit Engine(std::unique_ptr<Store> opened = memory_store(), const ConnectAgent& connect = {})
       : store(std::move(opened)),
+        hosts(*store, connect),
         service(*store, hosts, activity, clock, {.create_wait = std::chrono::seconds(0)}),
-        reconciler({*store, hosts, activity, clock, log}, {}) {
+        fleet(*store, hosts, service.fleet(), clock, {.connect = connect}),
+        poller(*store, hosts, clock, log),
+        reconciler({*store, hosts, activity, clock, log, metrics}, {}) {
     hosts.attach("local", host.agent());
     enter_host(*store, local_host(must(host.capacity())));
     new_worker("first");

@@ -17,9 +17,18 @@ using nlohmann::json;
 
 struct Api {
   Engine engine{};
-  HttpHandler handler = make_api_handler({.environments = engine.service,
-                                          .fleet = engine.service.fleet(),
-                                          .keepalive = std::chrono::milliseconds(1)});
+  Callers callers;
+  HttpHandler handler;
+
+  explicit Api(CallerRules rules = {})
+      : callers(*engine.store, engine.clock, std::move(rules)),
+        handler(make_api_handler({.environments = engine.service,
+                                  .hosts = engine.fleet,
+                                  .callers = callers,
+                                  .metrics = engine.metrics,
+                                  .clock = engine.clock,
+                                  .log = engine.log,
+                                  .keepalive = std::chrono::milliseconds(1)})) {}
 
   HttpResponse call(const std::string& method, const std::string& target,
                     const std::string& body = "", const HttpHeaders& headers = {}) {
@@ -183,7 +192,7 @@ TEST_CASE("a gpu environment is never copied, and says so") {
   HostCapacity capacity{.cpus = 4, .ram_mb = 4096, .storage_gb = 50, .gpus = 1};
   capacity.gpu_devices = {{.uuid = "GPU-1", .model = "A100"}};
   api.engine.host.set_capacity(capacity);
-  api.engine.reconciler.pass();
+  api.engine.poller.pass();
   auto request = CreateEnvironmentRequest{.task_id = "g"};
   request.spec.gpus = 1;
   (void)api.engine.create(request);

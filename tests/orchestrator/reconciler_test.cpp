@@ -174,7 +174,7 @@ TEST_CASE("devices that appear on a host can be placed on without entering it ag
   HostCapacity capacity{.cpus = 4, .ram_mb = 4096, .storage_gb = 50, .gpus = 1};
   capacity.gpu_devices = {{.uuid = "GPU-1", .model = "A100"}};
   engine.host.set_capacity(capacity);
-  engine.reconciler.pass();
+  engine.poller.pass();
   CHECK(engine.service.create(request, {.respond_async = true}).has_value());
 }
 

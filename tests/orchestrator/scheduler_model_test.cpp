@@ -206,7 +206,7 @@ TEST_CASE("placing agrees with trying everything, on random fleets") {
     bool any = false;
     for (const HostVerdict& verdict : decision.hosts) {
       const bool fits = model_fits(host_named(fleet, verdict.host_id), spec);
-      CHECK(verdict.refusals.empty() == fits);
+      CHECK(verdict.reasons.empty() == fits);
       any = any || fits;
     }
     REQUIRE(decision.placement.has_value() == any);

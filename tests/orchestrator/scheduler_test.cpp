@@ -45,7 +45,7 @@ std::string refusal(const ResourceSpec& spec, const Fleet& fleet) {
 std::string first_gate(const ResourceSpec& spec, const FleetHost& one) {
   const Decision decision = place(spec, {one});
   REQUIRE(decision.hosts.size() == 1);
-  return decision.hosts[0].refusals.empty() ? "" : decision.hosts[0].refusals[0].gate;
+  return decision.hosts[0].reasons.empty() ? "" : decision.hosts[0].reasons[0].code;
 }
 
 bool begins(const std::string& text, const std::string& with) {
@@ -70,9 +70,9 @@ TEST_CASE("each gate refuses what it is for") {
     one.info.state = HostState::cordoned;
     CHECK(first_gate(spec, one) == "state");
   }
-  SECTION("reachable") {
+  SECTION("unreachable") {
     one.info.reachable = false;
-    CHECK(first_gate(spec, one) == "reachable");
+    CHECK(first_gate(spec, one) == "unreachable");
   }
   SECTION("region") {
     spec.region = "eu";
@@ -92,20 +92,20 @@ TEST_CASE("each gate refuses what it is for") {
     one.info.backend = Backend::firecracker;
     CHECK(first_gate(with_gpus(1), one) == "backend");
   }
-  SECTION("labels") {
+  SECTION("label") {
     spec.labels = {{"a", "b"}};
     one.info.labels = {{"a", "c"}};
-    CHECK(first_gate(spec, one) == "labels");
+    CHECK(first_gate(spec, one) == "label");
   }
   SECTION("amounts") {
     one.info.allocated.cpus = 7;
-    CHECK(first_gate(spec, one) == "cpus");
+    CHECK(first_gate(spec, one) == "cpu");
     one.info.allocated = {.ram_mb = 8000};
-    CHECK(first_gate(spec, one) == "ram");
+    CHECK(first_gate(spec, one) == "memory");
     one.info.allocated = {.storage_gb = 91};
     CHECK(first_gate(spec, one) == "storage");
     one.info.allocated = {.vm_count = 4};
-    CHECK(first_gate(spec, one) == "vms");
+    CHECK(first_gate(spec, one) == "slots");
     one.info.allocated = {.cpus = 6, .ram_mb = 7168, .storage_gb = 90, .vm_count = 3};
     CHECK(first_gate(spec, one).empty());
   }
@@ -115,11 +115,11 @@ TEST_CASE("every amount that is short is told, with what there is and what is wa
   FleetHost one = host("h");
   one.info.allocated = {.cpus = 7, .ram_mb = 8000};
   const auto verdict = place(small(), {one}).hosts.at(0);
-  REQUIRE(verdict.refusals.size() == 2);
-  CHECK(verdict.refusals[0].text == "has 1 of 2 cpus free");
-  CHECK(verdict.refusals[0].have == "1");
-  CHECK(verdict.refusals[0].want == "2");
-  CHECK(verdict.refusals[1].text == "has 192 of 1024 MiB of memory free");
+  REQUIRE(verdict.reasons.size() == 2);
+  CHECK(verdict.reasons[0].text == "has 1 of 2 cpus free");
+  CHECK(verdict.reasons[0].have == "1");
+  CHECK(verdict.reasons[0].want == "2");
+  CHECK(verdict.reasons[1].text == "has 192 of 1024 MiB of memory free");
 }
 
 TEST_CASE("the stock sentences stand at the beginning of a refusal") {
@@ -141,12 +141,12 @@ TEST_CASE("the stock sentences stand at the beginning of a refusal") {
   full.info.allocated.cpus = 8;
   CHECK(refusal(small(), {full}) ==
         "no host has sufficient capacity: need 2CPU/1024MB/10GB, no eligible host fits; 1 host "
-        "fails at cpus; the nearest host has 0 of 2 cpus free");
+        "fails at cpu; the nearest host has 0 of 2 cpus free");
   FleetHost used = gpu_host("g", 1);
   used.info.allocated.gpu_device_uuids = {"GPU-0"};
   CHECK(refusal(with_gpus(1), {used}) ==
         "no host has sufficient capacity: need 2CPU/1024MB/10GB + 1 gpu, no eligible host fits; 1 "
-        "host fails at gpus; nearest: host \"g\" has 0 of 1 gpus free");
+        "host fails at gpu-count; nearest: host \"g\" has 0 of 1 gpus free");
 }
 
 TEST_CASE("a refusal without gpus does not speak of any, whatever hosts are called") {
@@ -179,7 +179,7 @@ TEST_CASE("a host that was asked for by name says what keeps it from it") {
     CHECK(refusal(spec, {one}) ==
           begin + "has backend \"firecracker\", gpu environments require \"qemu\"");
   }
-  SECTION("labels") {
+  SECTION("label") {
     spec.labels = {{"k", "v"}};
     CHECK(refusal(spec, {one}) == begin + "does not have labels k=v");
   }
@@ -202,7 +202,7 @@ TEST_CASE("what was looked for and found stands in the refusal of a gpu") {
   const Decision decision = place(with_gpus(1), {one});
   CHECK(decision.refusal.code == ErrorCode::unavailable);
   CHECK(decision.refusal.details.at("reason") == "placement");
-  CHECK(decision.refusal.details.at("host.local") == "gpus: has no gpus");
+  CHECK(decision.refusal.details.at("host.local") == "gpu-count: has no gpus");
   CHECK(decision.refusal.message.find(
             "; host \"local\": 1 NVIDIA device, bound to nvidia, not to vfio-pci") !=
         std::string::npos);
@@ -224,10 +224,10 @@ TEST_CASE("a kind is part of a model's name, in any case; a card in mig mode is 
   one.info.capacity.gpu_devices[1].model = "Tesla T4";
   CHECK(place(with_gpus(1, "a100"), {one}).placement->gpu_device_uuids == Uuids{"GPU-0"});
   CHECK(place(with_gpus(1, "t4"), {one}).placement->gpu_device_uuids == Uuids{"GPU-1"});
-  CHECK(first_gate(with_gpus(1, "h100"), one) == "gpu_kind");
+  CHECK(first_gate(with_gpus(1, "h100"), one) == "gpu-kind");
   one.info.capacity.gpu_devices[0].mig_mode = "Enabled";
-  CHECK(first_gate(with_gpus(1, "a100"), one) == "gpu_kind");
-  CHECK(first_gate(with_gpus(2), one) == "gpus");
+  CHECK(first_gate(with_gpus(1, "a100"), one) == "gpu-kind");
+  CHECK(first_gate(with_gpus(2), one) == "gpu-count");
 }
 
 TEST_CASE("a host that only counts its gpus compares kinds for equality") {
@@ -235,9 +235,9 @@ TEST_CASE("a host that only counts its gpus compares kinds for equality") {
   one.info.capacity.gpus = 2;
   one.info.capacity.gpu_kind = "A100";
   CHECK(place(with_gpus(2, "a100"), {one}).placement->gpu_device_uuids.empty());
-  CHECK(first_gate(with_gpus(1, "a10"), one) == "gpu_kind");
+  CHECK(first_gate(with_gpus(1, "a10"), one) == "gpu-kind");
   one.info.allocated.gpus = 1;
-  CHECK(first_gate(with_gpus(2, "a100"), one) == "gpus");
+  CHECK(first_gate(with_gpus(2, "a100"), one) == "gpu-count");
 }
 
 TEST_CASE("whole iommu groups make the exact number when any set of them can") {
@@ -250,7 +250,7 @@ TEST_CASE("whole iommu groups make the exact number when any set of them can") {
   CHECK(place(with_gpus(2), {one}).placement->gpu_device_uuids == Uuids{"GPU-1", "GPU-2"});
   CHECK(place(with_gpus(3), {one}).placement->gpu_device_uuids.size() == 3);
   one.info.allocated.gpu_device_uuids = {"GPU-0"};
-  CHECK(first_gate(with_gpus(1), one) == "gpu_groups");
+  CHECK(first_gate(with_gpus(1), one) == "gpu-group");
 }
 
 TEST_CASE("several gpus come from one numa node, a single one from the node with least to spare") {
@@ -266,10 +266,10 @@ TEST_CASE("several gpus come from one numa node, a single one from the node with
 TEST_CASE("fewer gpus than there are may be declared, to keep the rest") {
   FleetHost one = gpu_host("g", 2);
   one.info.capacity.gpus = 1;
-  CHECK(first_gate(with_gpus(2), one) == "gpu_limit");
+  CHECK(first_gate(with_gpus(2), one) == "gpu-limit");
   one.info.allocated.gpus = 1;
   one.info.allocated.gpu_device_uuids = {"GPU-0"};
-  CHECK(first_gate(with_gpus(1), one) == "gpu_limit");
+  CHECK(first_gate(with_gpus(1), one) == "gpu-limit");
 }
 
 FleetHost mig_host() {
@@ -293,10 +293,10 @@ TEST_CASE("mig instances are bound by uuid, by profile and kind, from cards in u
         Uuids{"MIG-1", "MIG-2"});
   one.info.allocated.mig_instance_uuids = {"MIG-1"};
   CHECK(place(with_gpus(1, "", "1g.10gb"), {one}).placement->mig_instance_uuids == Uuids{"MIG-2"});
-  CHECK(first_gate(with_gpus(3, "", "1g.10gb"), one) == "mig_instances");
-  CHECK(first_gate(with_gpus(1, "h100", "1g.10gb"), one) == "mig_instances");
+  CHECK(first_gate(with_gpus(3, "", "1g.10gb"), one) == "mig-busy");
+  CHECK(first_gate(with_gpus(1, "h100", "1g.10gb"), one) == "gpu-kind");
   one.info.capacity.gpu_devices[1].mig_capable = false;
-  CHECK(first_gate(with_gpus(1, "", "3g.40gb"), one) == "mig_instances");
+  CHECK(first_gate(with_gpus(1, "", "3g.40gb"), one) == "mig-capable");
 }
 
 TEST_CASE("a profile with the graphics extension serves where there is no plain one") {
@@ -305,7 +305,7 @@ TEST_CASE("a profile with the graphics extension serves where there is no plain 
   CHECK(place(with_gpus(1, "", "1g.24gb"), {one}).placement->mig_instance_uuids == Uuids{"MIG-1"});
   one.info.capacity.mig_instances.push_back({"MIG-2", "1g.24gb", "", ""});
   one.info.allocated.mig_instance_uuids = {"MIG-2"};
-  CHECK(first_gate(with_gpus(1, "", "1g.24gb"), one) == "mig_instances");
+  CHECK(first_gate(with_gpus(1, "", "1g.24gb"), one) == "mig-busy");
 }
 
 TEST_CASE("declared profiles are counted, on hosts with a card that could have them") {
@@ -313,12 +313,12 @@ TEST_CASE("declared profiles are counted, on hosts with a card that could have t
   one.info.capacity.mig_profiles = {{"1g.10gb", 2}};
   one.info.capacity.gpu_kind = "a100";
   CHECK(place(with_gpus(2, "A100", "1g.10gb"), {one}).placement->mig_instance_uuids.empty());
-  CHECK(first_gate(with_gpus(1, "h100", "1g.10gb"), one) == "gpu_kind");
-  CHECK(first_gate(with_gpus(1, "", "2g.20gb"), one) == "gpu_profile");
+  CHECK(first_gate(with_gpus(1, "h100", "1g.10gb"), one) == "mig-capable");
+  CHECK(first_gate(with_gpus(1, "", "2g.20gb"), one) == "mig-profile");
   one.info.allocated.mig_profiles = {{"1g.10gb", 1}};
-  CHECK(first_gate(with_gpus(2, "", "1g.10gb"), one) == "mig_instances");
+  CHECK(first_gate(with_gpus(2, "", "1g.10gb"), one) == "mig-busy");
   one.info.capacity.gpu_devices = {{.uuid = "GPU-0", .model = "A100", .mig_capable = false}};
-  CHECK(first_gate(with_gpus(1, "", "1g.10gb"), one) == "gpu_kind");
+  CHECK(first_gate(with_gpus(1, "", "1g.10gb"), one) == "mig-capable");
 }
 
 TEST_CASE("whole devices and mig instances are separate pools") {
