@@ -2,6 +2,7 @@
 
 #include <sys/random.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -51,6 +52,11 @@ std::string new_ulid(WallTime now) {
     }
   }
   return out;
+}
+
+bool is_ulid(std::string_view text) {
+  const auto known = [](char c) { return crockford.find(c) != std::string_view::npos; };
+  return text.size() == 26 && text.front() <= '7' && std::ranges::all_of(text, known);
 }
 
 std::string ulid_to_uuid(const std::string& ulid) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 
@@ -16,6 +17,8 @@ std::string random_hex(std::size_t count);
 // A ULID: 26 characters of Crockford base32, the first ten a millisecond time,
 // so that later ones sort later; unique by 80 random bits.
 std::string new_ulid(WallTime now);
+// Whether `text` is a ULID in its one spelling.
+bool is_ulid(std::string_view text);
 // The 128 bits of a ULID in the form of a UUID, as QEMU's -uuid wants it.
 std::string ulid_to_uuid(const std::string& ulid);
 

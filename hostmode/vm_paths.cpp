@@ -1,15 +1,12 @@
 #include "hostmode/vm_paths.h"
 
-#include <algorithm>
-
+#include "base/ids.h"
 #include "base/text.h"
 
 namespace fuse {
 
 bool is_uid(std::string_view text) {
-  constexpr std::string_view crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-  const auto known = [&](char c) { return crockford.find(c) != std::string_view::npos; };
-  return text.size() == 26 && text.front() <= '7' && std::ranges::all_of(text, known);
+  return is_ulid(text);
 }
 
 std::string vm_id_of(std::string_view name) {

@@ -7,6 +7,7 @@
 #include "net/sse.h"
 #include "net/url.h"
 #include "orchestrator/api/json.h"
+#include "remote/log_reader.h"
 #include "remote/remote_environments.h"
 #include "remote/retry.h"
 
@@ -118,62 +119,6 @@ Result<void> RemoteEnvironments::events(const std::string& id, const EventQuery&
   }
 }
 
-namespace {
-
-// Where the answer of a log route begins, when it does not begin where it was
-// asked to: after `tail`.
-constexpr std::string_view log_offset_header = "X-Fuse-Log-Offset";
-// A job may be silent for hours; a connection that is silent is asked anew.
-constexpr std::chrono::milliseconds silent_log = std::chrono::seconds(60);
-
-// A log put together from several connections.
-class LogReader {
- public:
-  LogReader(const std::string& id, const LogQuery& query, const ByteSink& sink)
-      : id_(id), query_(query), sink_(sink) {}
-
-  [[nodiscard]] std::string target() const {
-    Query parameters;
-    if (range_) {
-      parameters.add("offset", cat(range_->end));
-    } else if (query_.tail) {
-      parameters.add("tail", cat(*query_.tail));
-    } else {
-      parameters.add("offset", cat(query_.offset));
-    }
-    if (query_.follow) parameters.add("follow", "1");
-    return cat("/v1/environments/", percent_encode(id_), "/logs?", parameters.encode());
-  }
-  bool take(std::string_view bytes) {
-    received_ += bytes.size();
-    refused_ = !sink_(bytes);
-    return !refused_;
-  }
-  // Enters what came with an answer that has this head; how much it was.
-  std::uint64_t settle(const HttpReply& head) {
-    if (!range_) {
-      std::uint64_t begin = query_.tail ? 0 : query_.offset;
-      const auto told = parse_int(head.headers.get(log_offset_header).value_or(""));
-      if (told && *told >= 0) begin = static_cast<std::uint64_t>(*told);
-      range_ = LogRange{begin, begin};
-    }
-    range_->end += received_;
-    return std::exchange(received_, 0);
-  }
-  [[nodiscard]] bool refused() const { return refused_; }
-  [[nodiscard]] LogRange range() const { return range_.value_or(LogRange{}); }
-
- private:
-  const std::string& id_;
-  const LogQuery& query_;
-  const ByteSink& sink_;
-  std::optional<LogRange> range_{};
-  std::uint64_t received_ = 0;
-  bool refused_ = false;
-};
-
-}  // namespace
-
 RemoteEnvironments::LogRest RemoteEnvironments::rest_of_log(const std::string& id) {
   const auto environment = get(id, true);
   if (!environment) return may_pass(environment.error()) ? LogRest::more : LogRest::none;
@@ -194,7 +139,7 @@ bool RemoteEnvironments::was_all(const std::string& id, const LogQuery& query,
 Result<LogRange> RemoteEnvironments::logs(const std::string& id, const LogQuery& query,
                                           const ByteSink& sink, std::stop_token stop) {
   Retry retry(clock_, options_.patience);
-  LogReader reader(id, query, sink);
+  LogReader reader(cat("/v1/environments/", percent_encode(id), "/logs"), query, sink);
   LogRest rest = LogRest::more;
   for (;;) {
     const HttpCall call{

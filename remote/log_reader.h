@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "net/http_client.h"
+#include "orchestrator/api/streams.h"
+
+namespace fuse {
+
+// A job may be silent for hours; a connection that is silent is asked anew.
+inline constexpr std::chrono::milliseconds silent_log = std::chrono::seconds(60);
+
+// A log put together from the answers of several connections.
+class LogReader {
+ public:
+  // `route` is the log's, without a query.
+  LogReader(std::string route, const LogQuery& query, const ByteSink& sink)
+      : route_(std::move(route)), query_(query), sink_(sink) {}
+
+  // What is asked next: the rest.
+  [[nodiscard]] std::string target() const;
+  // Hands bytes on; false when no more are wanted.
+  bool take(std::string_view bytes);
+  // Enters what came with an answer that has this head; how much it was.
+  std::uint64_t settle(const HttpReply& head);
+  [[nodiscard]] bool refused() const { return refused_; }
+  [[nodiscard]] LogRange range() const { return range_.value_or(LogRange{}); }
+
+ private:
+  std::string route_;
+  const LogQuery& query_;
+  const ByteSink& sink_;
+  std::optional<LogRange> range_{};
+  std::uint64_t received_ = 0;
+  bool refused_ = false;
+};
+
+}  // namespace fuse
