@@ -178,13 +178,9 @@ Result<JobStatus> parse_exec_job(std::string_view text) {
   status.steps = number_in(fields, "steps").value_or(0);
   if (text_in(fields, "phase") == "run") status.phase = JobPhase::run;
   if (status.phase == JobPhase::build) status.step_name = text_in(fields, "step_name");
-  if (fields.contains("exit_code")) {
-    note_end(status, fields);
-  } else if (fields.contains("alive")) {
-    status.state = JobState::running;
-  } else if (!status.started_at.empty()) {
-    note_end(status, fields);
-  }
+  const bool alive = fields.contains("alive") && !fields.contains("exit_code");
+  if (alive) status.state = JobState::running;
+  if (!alive && !status.started_at.empty()) note_end(status, fields);
   return status;
 }
 

@@ -27,6 +27,7 @@ class LogReader {
   bool take(std::string_view bytes);
   // Enters what came with an answer that has this head; how much it was.
   std::uint64_t settle(const HttpReply& head);
+  [[nodiscard]] bool follows() const { return query_.follow; }
   [[nodiscard]] bool refused() const { return refused_; }
   [[nodiscard]] LogRange range() const { return range_.value_or(LogRange{}); }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <semaphore>
 #include <stop_token>
 #include <string>
@@ -13,6 +14,7 @@
 #include "orchestrator/api/host_agent.h"
 #include "remote/agent_wire.h"
 #include "remote/exec_jobs.h"
+#include "remote/log_reader.h"
 
 namespace fuse {
 
@@ -64,6 +66,15 @@ class RemoteJobs final : public JobAgent {
   void keep_result(const std::string& vm_id);
 
  private:
+  // What one connection's part of a log came to.
+  struct LogPart {
+    bool last = false;
+    std::optional<Error> refusal{};
+  };
+  // `over`: the job was, before this part is asked for; brought up to date.
+  LogPart read_part(const std::string& vm_id, LogReader& reader, bool& over,
+                    const std::stop_token& stop);
+
   AgentWire& wire_;
   Clock& clock_;
   RemoteHostOptions options_;

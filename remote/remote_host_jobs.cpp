@@ -73,6 +73,27 @@ void RemoteJobs::keep_result(const std::string& vm_id) {
   if (agent && !agent->has(agent_feature::jobs)) exec_jobs_.keep_result(vm_id);
 }
 
+RemoteJobs::LogPart RemoteJobs::read_part(const std::string& vm_id, LogReader& reader, bool& over,
+                                          const std::stop_token& stop) {
+  const HttpCall call{.method = "GET",
+                      .target = reader.target(),
+                      .timeout = log_head_timeout,
+                      .idle_timeout = silent_log,
+                      .stop = stop};
+  const auto reply =
+      wire_.http().stream(call, [&reader](std::string_view bytes) { return reader.take(bytes); });
+  if (auto refusal = refusal_of(wire_, call, reply)) return {.refusal = std::move(refusal)};
+  const std::uint64_t received = reader.settle(reply->head);
+  if (reader.refused()) return {.last = true};
+  const bool finished = reply->end == HttpStreamReply::End::finished;
+  if (finished && (!reader.follows() || (over && received == 0))) return {.last = true};
+  // An agent that goes down ends its streams too: only a job that is over has no
+  // more to say.
+  const auto status = job(vm_id);
+  over = status && is_over(*status);
+  return {.last = !status && status.error().code == ErrorCode::not_found};
+}
+
 Result<LogRange> RemoteJobs::logs(const std::string& vm_id, const LogQuery& query,
                                   const ByteSink& sink, std::stop_token stop) {
   const auto agent = wire_.health();
@@ -82,35 +103,16 @@ Result<LogRange> RemoteJobs::logs(const std::string& vm_id, const LogQuery& quer
   if (!path) return path.error();
   LogReader reader(cat(*path, "/logs"), query, sink);
   Retry retry(clock_, options_.log_patience);
-  bool over = false;  // the job was, before what came last was asked for
+  bool over = false;
   for (;;) {
-    const HttpCall call{.method = "GET",
-                        .target = reader.target(),
-                        .timeout = log_head_timeout,
-                        .idle_timeout = silent_log,
-                        .stop = stop};
-    const auto reply =
-        wire_.http().stream(call, [&reader](std::string_view bytes) { return reader.take(bytes); });
-    const auto refusal = refusal_of(wire_, call, reply);
+    const LogPart part = read_part(vm_id, reader, over, stop);
+    if (part.last || stop.stop_requested()) return reader.range();
+    if (part.refusal && !may_pass(*part.refusal)) return *part.refusal;
+    if (!part.refusal) retry.succeeded();
+    if (retry.wait(stop)) continue;
     if (stop.stop_requested()) return reader.range();
-    if (refusal && !may_pass(*refusal)) return *refusal;
-    if (!refusal) {
-      retry.succeeded();
-      const std::uint64_t received = reader.settle(reply->head);
-      if (reader.refused()) return reader.range();
-      const bool finished = reply->end == HttpStreamReply::End::finished;
-      if (finished && (!query.follow || (over && received == 0))) return reader.range();
-      // An agent that goes down ends its streams too: only a job that is over has
-      // no more to say.
-      const auto status = job(vm_id);
-      if (!status && status.error().code == ErrorCode::not_found) return reader.range();
-      over = status && is_over(*status);
-    }
-    if (!retry.wait(stop)) {
-      if (stop.stop_requested()) return reader.range();
-      return refusal.value_or(
-          Error{ErrorCode::unreachable, cat(wire_.place(), " does not answer any more")});
-    }
+    return part.refusal.value_or(
+        Error{ErrorCode::unreachable, cat(wire_.place(), " does not answer any more")});
   }
 }
 

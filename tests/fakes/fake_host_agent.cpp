@@ -177,7 +177,7 @@ Result<HostCapacity> FakeHostAgent::capacity() {
 Result<VmInfo> FakeHostAgent::create_vm(const CreateVmRequest& request) {
   return call<VmInfo>("create_vm", [&]() -> Result<VmInfo> {
     const auto known = keys_.find(request.idempotency_key);
-    if (known != keys_.end()) {
+    if (!request.idempotency_key.empty() && known != keys_.end()) {
       const Vm* const vm = find(known->second);
       if (vm != nullptr) return info_of(*vm);
     }

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hostmode/http.h"
+
+// The routes of the agent's HTTP API; private to this folder.
+namespace fuse {
+
+using AgentRoute = HttpResponse (*)(const AgentSite& site, const HttpRequest& request);
+
+struct AgentRouteEntry {
+  std::string_view method;
+  std::string_view pattern;
+  std::string_view action;
+  AgentRoute run = nullptr;
+};
+
+std::vector<AgentRouteEntry> host_agent_routes();
+std::vector<AgentRouteEntry> vm_routes();
+std::vector<AgentRouteEntry> guest_routes();
+std::vector<AgentRouteEntry> job_routes();
+
+// The id in the path: a vm_id in any spelling, or a uid.
+const std::string& vm_in(const HttpRequest& request);
+
+// A request's JSON object, {} for an empty body; invalid_argument "bad JSON: ..."
+// when it is none.
+Result<nlohmann::json> object_in(const HttpRequest& request);
+
+HttpResponse json_answer(int status, const nlohmann::ordered_json& value);
+HttpResponse no_content();
+
+}  // namespace fuse
