@@ -1,15 +1,12 @@
 #include "remote/remote_environments.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/json_reader.h"
-#include "base/text.h"
 #include "net/attach_frames.h"
 #include "net/attach_session.h"
 #include "net/url.h"
-#include "orchestrator/api/json.h"
+#include "remote/api_call_detail.h"
 
 namespace fuse {
 
@@ -31,29 +28,6 @@ std::string path_of(const std::string& id) {
   return cat("/v1/environments/", percent_encode(id));
 }
 
-HttpCall json_call(std::string method, std::string target, const nlohmann::ordered_json& body) {
-  HttpCall call{.method = std::move(method), .target = std::move(target)};
-  call.headers.set("Content-Type", "application/json");
-  call.body = body.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  return call;
-}
-
-// An answer that should be a T and is not: it is not the server we think it is.
-Error not_understood(const HttpClient& http, const Error& error) {
-  return {ErrorCode::internal,
-          cat(http.place(), " gave an answer that is not understood: ", error.message)};
-}
-
-template <class T>
-Result<T> parsed(const HttpClient& http, const HttpReply& reply,
-                 Result<T> (*parse)(const nlohmann::json&)) {
-  const auto json = parse_json(reply.body);
-  if (!json) return not_understood(http, json.error());
-  auto value = parse(*json);
-  if (!value) return not_understood(http, value.error());
-  return value;
-}
-
 }  // namespace
 
 RemoteEnvironments::RemoteEnvironments(std::unique_ptr<HttpClient> http, Clock& clock,
@@ -61,10 +35,7 @@ RemoteEnvironments::RemoteEnvironments(std::unique_ptr<HttpClient> http, Clock& 
     : http_(std::move(http)), clock_(clock), options_(std::move(options)) {}
 
 Result<HttpReply> RemoteEnvironments::send(const HttpCall& call) {
-  auto reply = http_->send(call);
-  if (!reply) return reply;
-  if (reply->status >= 200 && reply->status < 300) return reply;
-  return parse_error(reply->status, reply->body);
+  return send_call(*http_, call);
 }
 
 Result<HttpReply> RemoteEnvironments::send_again(const HttpCall& call) {
@@ -81,7 +52,7 @@ Result<Environment> RemoteEnvironments::create(const CreateEnvironmentRequest& r
   if (options.respond_async) call.headers.set("Prefer", "respond-async");
   const auto reply = send(call);
   if (!reply) return reply.error();
-  return parsed(*http_, *reply, &parse_environment);
+  return parsed_reply(*http_, *reply, &parse_environment);
 }
 
 Result<EnvironmentPage> RemoteEnvironments::list(const EnvironmentFilter& filter) {
@@ -99,14 +70,14 @@ Result<EnvironmentPage> RemoteEnvironments::list(const EnvironmentFilter& filter
   const auto reply = send_again(
       {.method = "GET", .target = cat("/v1/environments", encoded.empty() ? "" : "?", encoded)});
   if (!reply) return reply.error();
-  return parsed(*http_, *reply, &parse_environment_page);
+  return parsed_reply(*http_, *reply, &parse_environment_page);
 }
 
 Result<Environment> RemoteEnvironments::get(const std::string& id, bool include_ended) {
   const auto reply = send_again(
       {.method = "GET", .target = cat(path_of(id), include_ended ? "?include=ended" : "")});
   if (!reply) return reply.error();
-  return parsed(*http_, *reply, &parse_environment);
+  return parsed_reply(*http_, *reply, &parse_environment);
 }
 
 Result<void> RemoteEnvironments::destroy(const std::string& id) {
@@ -122,7 +93,7 @@ Result<ExecResult> RemoteEnvironments::exec(const std::string& id, const ExecReq
   call.timeout = std::min(wanted, longest_exec_time) + exec_margin;
   const auto reply = send(call);
   if (!reply) return reply.error();
-  return parsed(*http_, *reply, &parse_exec_result);
+  return parsed_reply(*http_, *reply, &parse_exec_result);
 }
 
 Result<std::unique_ptr<AttachSession>> RemoteEnvironments::attach(const std::string& id,
