@@ -20,6 +20,8 @@ const std::map<std::string, ColourChoice> colour_choices = {{"auto", ColourChoic
                                                             {"always", ColourChoice::always},
                                                             {"never", ColourChoice::never}};
 
+constexpr std::string_view host_mode_flag = "--host-mode";
+
 void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_option("-o,--output", options.output, "Form of the results: table or json")
       ->transform(CLI::CheckedTransformer(output_formats).description(""))
@@ -29,6 +31,9 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
       ->type_name("WHEN");
   app.add_flag("-q,--quiet", options.quiet, "Say nothing but results and errors");
   app.add_flag("--verbose", options.verbose, "Say more about what is going on");
+  // Spelled out before the line is parsed: here for --help alone.
+  app.add_flag_function(
+      std::string(host_mode_flag), [](std::int64_t) {}, "The same as `agent serve`");
   app.set_version_flag("-v,--version", cat("fuse ", version()), "Print the version");
 }
 
@@ -55,6 +60,11 @@ int refuse(const Context& context, const Misuse& misuse) {
                {{"hint", cat("see: ", misuse.command, " --help")}}},
               context.colour_err());
   return exits_with_guest_code(misuse.command_name) ? fuse_failed : wrong_usage;
+}
+
+// `--host-mode` is another spelling of `agent serve`.
+void spell_out_host_mode(std::vector<std::string>& words) {
+  if (std::erase(words, host_mode_flag) > 0) words.insert(words.begin(), {"agent", "serve"});
 }
 
 // Parses and leaves the action; or answers itself, and returns the exit code.
@@ -92,6 +102,7 @@ void add_commands(CLI::App& app, Invocation& invocation) {
   add_schema(app, invocation);
   add_image(app, invocation);
   add_local(app, invocation);
+  add_agent(app, invocation);
   add_completion(app, invocation);
   add_version(app, invocation);
 }
@@ -107,10 +118,11 @@ int run(const std::vector<std::string>& arguments, Context& context) {
 
   // The parser would take words behind `--` apart; they are a guest's business.
   const auto dashes = std::ranges::find(arguments, "--");
-  const std::vector<std::string> words(arguments.begin(), dashes);
+  std::vector<std::string> words(arguments.begin(), dashes);
   if (dashes != arguments.end()) {
     invocation.command = std::vector<std::string>(std::next(dashes), arguments.end());
   }
+  spell_out_host_mode(words);
   if (words.empty() && !invocation.command) {
     context.err << app.help();
     return wrong_usage;

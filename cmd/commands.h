@@ -39,6 +39,8 @@ void add_compile(CLI::App& app, Invocation& invocation);
 void add_schema(CLI::App& app, Invocation& invocation);
 void add_image(CLI::App& app, Invocation& invocation);
 void add_local(CLI::App& app, Invocation& invocation);
+void add_agent(CLI::App& app, Invocation& invocation);
+void add_agent_serve(CLI::App& agent, Invocation& invocation);
 void add_completion(CLI::App& app, Invocation& invocation);
 void add_version(CLI::App& app, Invocation& invocation);
 

@@ -3,15 +3,14 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
 #include "base/version.h"
 #include "cmd/local_state.h"
+#include "cmd/stop_request.h"
 #include "net/http_server.h"
 #include "orchestrator/orchestrator.h"
 
@@ -20,29 +19,6 @@ namespace fuse::cmd {
 namespace {
 
 using std::chrono::milliseconds;
-
-// Why the process ends, once it is to.
-class StopRequest {
- public:
-  void ask(const std::string& why) {
-    {
-      const std::scoped_lock lock(mutex_);
-      if (why_.empty()) why_ = why;
-    }
-    changed_.notify_all();
-  }
-  // Waits up to `time`; the reason, or "" while there is none.
-  std::string wait(milliseconds time) {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, time, [this] { return !why_.empty(); });
-    return why_;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::string why_{};
-};
 
 // When somebody last asked for something.
 class LastUse {

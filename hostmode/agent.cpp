@@ -35,13 +35,20 @@ Result<HostCapacity> Agent::capacity() {
 }
 
 Result<VmInfo> Agent::create_vm(const CreateVmRequest& request) {
-  return keeper_.create(request);
+  auto vm = keeper_.create(request);
+  if (!vm) return vm;
+  // A VM without an address of its own is one that exec and jobs still reach.
+  if (auto published = publish(*vm); !published) {
+    keeper_.world().log.warning("a vm has no address",
+                                {{"vm", vm->vm_id}, {"reason", published.error().message}});
+  }
+  return with_address(*std::move(vm));
 }
 
 Result<VmInfo> Agent::get_vm(const std::string& vm_id) {
   const auto vm = keeper_.find(vm_id);
   if (!vm) return vm.error();
-  return (*vm)->info();
+  return with_address((*vm)->info());
 }
 
 Result<std::vector<VmInfo>> Agent::list_vms(const std::string& prefix) {
@@ -49,7 +56,7 @@ Result<std::vector<VmInfo>> Agent::list_vms(const std::string& prefix) {
   for (const auto& vm : keeper_.table().all()) {
     if (vm->phase() == Vm::Phase::creating) continue;
     VmInfo info = vm->info();
-    if (info.vm_id.starts_with(prefix)) out.push_back(std::move(info));
+    if (info.vm_id.starts_with(prefix)) out.push_back(with_address(std::move(info)));
   }
   return out;
 }
@@ -67,6 +74,16 @@ std::set<fs::path> Agent::images_in_use() const {
     }
   }
   return files;
+}
+
+std::set<std::string> Agent::devices_in_use() const {
+  std::set<std::string> uuids;
+  for (const auto& vm : keeper_.table().all()) {
+    for (const VmDevice& device : vm->record().devices) {
+      if (!device.uuid.empty()) uuids.insert(device.uuid);
+    }
+  }
+  return uuids;
 }
 
 std::size_t Agent::alive() const {

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -51,6 +52,8 @@ class Agent final : public VmAgent, public GuestAgent, public JobAgent {
   [[nodiscard]] std::vector<QuarantinedVm> quarantined() const { return keeper_.quarantined(); }
   // Files of the image store that VMs are started from.
   [[nodiscard]] std::set<fs::path> images_in_use() const;
+  // UUIDs of the devices that VMs have.
+  [[nodiscard]] std::set<std::string> devices_in_use() const;
   // How many VMs are alive.
   [[nodiscard]] std::size_t alive() const;
 
@@ -58,6 +61,12 @@ class Agent final : public VmAgent, public GuestAgent, public JobAgent {
   Agent(AgentWorld world, AgentConfig config) : keeper_(std::move(world), std::move(config)) {}
   Result<std::shared_ptr<VmSession>> session(const std::string& vm_id);
   void keep_house(std::stop_token stop);
+
+  // agent_ports.cpp
+  VmInfo with_address(VmInfo vm);
+  Result<void> publish(const VmInfo& vm);
+  std::optional<Endpoint> own_endpoint(const std::string& uid);
+  Result<void> note_endpoints(const std::string& uid, const std::vector<Endpoint>& in_place);
 
   VmKeeper keeper_;
   std::mutex mutex_;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "hostmode/image_store.h"
 #include "hostmode/qemu_process.h"
 #include "hostmode/receipts.h"
+#include "hostmode/user_net.h"
 #include "hostmode/vm_record.h"
 #include "hostmode/vm_session.h"
 
@@ -24,6 +26,7 @@ struct AgentConfig {
   AccelPolicy accel = AccelPolicy::automatic;
   fs::path kvm_device = "/dev/kvm";
   NetMode net = NetMode::user;
+  PortPlan ports{};
   // The image that is booted to find out whether KVM works.
   std::string kvm_trial_image = "micro";
   std::chrono::milliseconds kvm_trial_budget{std::chrono::seconds(5)};

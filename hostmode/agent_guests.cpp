@@ -122,11 +122,11 @@ Result<std::vector<Endpoint>> Agent::start_agent(const std::string& vm_id,
   }
   auto qmp = QmpClient::connect(keeper_.paths().vm(record.uid), {});
   if (!qmp) return qmp.error();
-  auto endpoints = expose_ports(*qmp, request.expose);
+  auto endpoints = expose_ports(*qmp, keeper_.config().ports, request.expose);
   if (!endpoints) return endpoints;
-  const auto noted = keeper_.world().host.replace_file(keeper_.paths().vm(record.uid, vm_file::net),
-                                                       net_text(*endpoints), 0600);
-  if (!noted) return noted.error();
+  std::vector<Endpoint> in_place = *endpoints;
+  if (const auto own = own_endpoint(record.uid)) in_place.push_back(*own);
+  if (auto noted = note_endpoints(record.uid, in_place); !noted) return noted.error();
   return endpoints;
 }
 

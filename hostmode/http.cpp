@@ -124,7 +124,7 @@ const std::string& vm_in(const HttpRequest& request) {
   return request.params.at("id");
 }
 
-Result<nlohmann::json> object_in(const HttpRequest& request) {
+Result<nlohmann::json> object_of(const HttpRequest& request) {
   if (request.body.empty()) return nlohmann::json::object();
   constexpr std::string_view generic = "invalid JSON body: ";
   auto value = parse_json(request.body);
@@ -137,12 +137,12 @@ Result<nlohmann::json> object_in(const HttpRequest& request) {
   return Error{ErrorCode::invalid_argument, "bad JSON: an object is expected"};
 }
 
-HttpResponse json_answer(int status, const nlohmann::ordered_json& value) {
+HttpResponse agent_answer(int status, const nlohmann::ordered_json& value) {
   return json_response(
       status, value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
-HttpResponse no_content() {
+HttpResponse nothing_more() {
   HttpResponse response;
   response.status = 204;
   return response;

@@ -13,7 +13,7 @@ namespace fuse {
 namespace {
 
 HttpResponse ok() {
-  return json_answer(200, {{"ok", true}});
+  return agent_answer(200, {{"ok", true}});
 }
 
 // The body of a request about a VM that is there: that is asked before what is
@@ -21,7 +21,7 @@ HttpResponse ok() {
 template <class T>
 Result<T> body_for_vm(const AgentSite& site, const HttpRequest& request,
                       Result<T> (*parse)(const nlohmann::json&)) {
-  const auto body = object_in(request);
+  const auto body = object_of(request);
   if (!body) return body.error();
   if (const auto vm = site.agent.vms.get_vm(vm_in(request)); !vm) return vm.error();
   return parse(*body);
@@ -39,7 +39,7 @@ HttpResponse exec(const AgentSite& site, const HttpRequest& request) {
   if (!command) return text_error_response(command.error());
   const auto result = site.agent.guests.exec(vm_in(request), *command);
   if (!result) return text_error_response(result.error());
-  return json_answer(200, agent_exec_json(*result));
+  return agent_answer(200, agent_exec_json(*result));
 }
 
 HttpResponse start_agent(const AgentSite& site, const HttpRequest& request) {
@@ -47,7 +47,7 @@ HttpResponse start_agent(const AgentSite& site, const HttpRequest& request) {
   if (!wanted) return text_error_response(wanted.error());
   const auto endpoints = site.agent.guests.start_agent(vm_in(request), *wanted);
   if (!endpoints) return text_error_response(endpoints.error());
-  return json_answer(200, to_json(*endpoints));
+  return agent_answer(200, to_json(*endpoints));
 }
 
 HttpResponse attach(const AgentSite& site, const HttpRequest& request) {
@@ -74,7 +74,7 @@ HttpResponse refuse_snapshot(const AgentSite& /*site*/, const HttpRequest& /*req
 }
 
 HttpResponse refuse_restore(const AgentSite& site, const HttpRequest& request) {
-  const auto body = object_in(request);
+  const auto body = object_of(request);
   if (!body) return text_error_response(body.error());
   if (!body->contains("snapshot_id")) return text_response(400, "missing field: 'snapshot_id'");
   return refuse_snapshot(site, request);

@@ -11,13 +11,13 @@ namespace fuse {
 namespace {
 
 HttpResponse accepted() {
-  return json_answer(202, {{"ok", true}});
+  return agent_answer(202, {{"ok", true}});
 }
 
 HttpResponse start(const AgentSite& site, const HttpRequest& request) {
   // An action that is none must not start what it may have meant to end.
   if (request.query.get("action")) return text_response(404, "not found");
-  const auto body = object_in(request);
+  const auto body = object_of(request);
   if (!body) return text_error_response(body.error());
   const auto job = parse_job_spec(*body);
   if (!job) return text_error_response(job.error());
@@ -33,7 +33,7 @@ HttpResponse stop(const AgentSite& site, const HttpRequest& request) {
 HttpResponse get(const AgentSite& site, const HttpRequest& request) {
   const auto job = site.agent.jobs.job(vm_in(request));
   if (!job) return text_error_response(job.error());
-  return json_answer(200, to_json(*job));
+  return agent_answer(200, to_json(*job));
 }
 
 Result<std::optional<std::uint64_t>> count_in(const Query& query, std::string_view name) {

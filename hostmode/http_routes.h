@@ -29,9 +29,9 @@ const std::string& vm_in(const HttpRequest& request);
 
 // A request's JSON object, {} for an empty body; invalid_argument "bad JSON: ..."
 // when it is none.
-Result<nlohmann::json> object_in(const HttpRequest& request);
+Result<nlohmann::json> object_of(const HttpRequest& request);
 
-HttpResponse json_answer(int status, const nlohmann::ordered_json& value);
-HttpResponse no_content();
+HttpResponse agent_answer(int status, const nlohmann::ordered_json& value);
+HttpResponse nothing_more();
 
 }  // namespace fuse

@@ -12,13 +12,13 @@ namespace fuse {
 namespace {
 
 HttpResponse health(const AgentSite& /*site*/, const HttpRequest& /*request*/) {
-  return json_answer(200, to_json(own_health(std::string(version()))));
+  return agent_answer(200, to_json(own_health(std::string(version()))));
 }
 
 HttpResponse capacity(const AgentSite& site, const HttpRequest& /*request*/) {
   const auto capacity = site.agent.vms.capacity();
   if (!capacity) return text_error_response(capacity.error());
-  return json_answer(200, agent_capacity_json(*capacity));
+  return agent_answer(200, agent_capacity_json(*capacity));
 }
 
 Gauge vm_gauge(const std::vector<VmInfo>& vms) {
@@ -62,7 +62,7 @@ HttpResponse metrics(const AgentSite& site, const HttpRequest& /*request*/) {
 }
 
 HttpResponse create(const AgentSite& site, const HttpRequest& request) {
-  const auto body = object_in(request);
+  const auto body = object_of(request);
   if (!body) return text_error_response(body.error());
   auto wanted = parse_create_vm_request(*body);
   if (!wanted) return text_error_response(wanted.error());
@@ -71,7 +71,7 @@ HttpResponse create(const AgentSite& site, const HttpRequest& request) {
   const SteadyTime begin = site.clock.steady();
   const auto vm = site.agent.vms.create_vm(*wanted);
   site.metrics.note_create(vm.has_value(), site.clock.steady() - begin);
-  if (vm) return json_answer(200, to_json(*vm));
+  if (vm) return agent_answer(200, to_json(*vm));
   // The image is all of a create that can be unknown, and 404 is for VMs.
   Error error = vm.error();
   if (error.code == ErrorCode::not_found) error.code = ErrorCode::invalid_argument;
@@ -94,18 +94,18 @@ std::string_view raw_prefix(const HttpRequest& request) {
 HttpResponse list(const AgentSite& site, const HttpRequest& request) {
   const auto vms = site.agent.vms.list_vms(std::string(raw_prefix(request)));
   if (!vms) return text_error_response(vms.error());
-  return json_answer(200, to_json(*vms));
+  return agent_answer(200, to_json(*vms));
 }
 
 HttpResponse get(const AgentSite& site, const HttpRequest& request) {
   const auto vm = site.agent.vms.get_vm(vm_in(request));
   if (!vm) return text_error_response(vm.error());
-  return json_answer(200, to_json(*vm));
+  return agent_answer(200, to_json(*vm));
 }
 
 HttpResponse destroy(const AgentSite& site, const HttpRequest& request) {
   const auto done = site.agent.vms.destroy_vm(vm_in(request));
-  return done ? no_content() : text_error_response(done.error());
+  return done ? nothing_more() : text_error_response(done.error());
 }
 
 }  // namespace

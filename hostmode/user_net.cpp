@@ -6,6 +6,7 @@
 
 #include "base/json_reader.h"
 #include "base/text.h"
+#include "hostmode/public_host.h"
 #include "hostmode/qemu_argv.h"
 
 namespace fuse {
@@ -46,17 +47,29 @@ std::optional<std::int32_t> host_port_of(const std::vector<HostForward>& forward
   return found->host_port;
 }
 
-Result<std::int32_t> forward_to(QmpClient& qmp, std::int32_t guest_port) {
+// Has QEMU forward `host_port`, 0 being any, unless it forwards to the guest's port
+// already; conflict when it cannot.
+Result<std::int32_t> forward_to(QmpClient& qmp, const std::string& bind, std::int32_t host_port,
+                                std::int32_t guest_port) {
   auto forwards = read_forwards(qmp);
   if (!forwards) return forwards.error();
   if (const auto port = host_port_of(*forwards, guest_port)) return *port;
-  const auto said = qmp.human(cat("hostfwd_add ", net_id, " tcp:127.0.0.1:0-:", guest_port));
+  const auto said =
+      qmp.human(cat("hostfwd_add ", net_id, " tcp:", bind, ":", host_port, "-:", guest_port));
   if (!said) return said.error();
   forwards = read_forwards(qmp);
   if (!forwards) return forwards.error();
   if (const auto port = host_port_of(*forwards, guest_port)) return *port;
-  return Error{ErrorCode::internal,
+  return Error{ErrorCode::conflict,
                cat("QEMU does not forward port ", guest_port, ": ", trim(*said))};
+}
+
+Endpoint endpoint_at(const PortPlan& ports, std::string as, std::int32_t port,
+                     std::int32_t host_port) {
+  return {.as = std::move(as),
+          .url = authority_of(ports.public_host, host_port),
+          .port = port,
+          .host_port = host_port};
 }
 
 }  // namespace
@@ -69,20 +82,32 @@ std::vector<HostForward> parse_usernet(std::string_view text) {
   return forwards;
 }
 
-Result<std::vector<Endpoint>> expose_ports(QmpClient& qmp, std::span<const ExposeSpec> wanted) {
+Result<std::vector<Endpoint>> expose_ports(QmpClient& qmp, const PortPlan& ports,
+                                           std::span<const ExposeSpec> wanted) {
   std::vector<Endpoint> endpoints;
   for (const ExposeSpec& port : wanted) {
     if (port.port < 1 || port.port > 65535) {
       return Error{ErrorCode::invalid_argument, cat("port ", port.port, " cannot be exposed")};
     }
-    const auto host_port = forward_to(qmp, port.port);
+    const auto host_port = forward_to(qmp, ports.bind, 0, port.port);
     if (!host_port) return in_context(cat("expose port ", port.port), host_port.error());
-    endpoints.push_back({.as = port.as,
-                         .url = cat("127.0.0.1:", *host_port),
-                         .port = port.port,
-                         .host_port = *host_port});
+    endpoints.push_back(endpoint_at(ports, port.as, port.port, *host_port));
   }
   return endpoints;
+}
+
+Result<Endpoint> publish_guest(QmpClient& qmp, const PortPlan& ports) {
+  constexpr std::int32_t last = 65535;
+  Error problem{ErrorCode::unavailable, cat("no port above ", ports.vm_port_base, " is free")};
+  // QEMU's attempt is what takes a port, so there is no race for it.
+  for (std::int32_t port = ports.vm_port_base + 1; port <= last; ++port) {
+    const auto taken = forward_to(qmp, ports.bind, port, ports.guest_port);
+    if (taken) return endpoint_at(ports, "", ports.guest_port, *taken);
+    if (taken.error().code != ErrorCode::conflict) return taken.error();
+    problem.message =
+        cat("no port above ", ports.vm_port_base, " is free: ", taken.error().message);
+  }
+  return problem;
 }
 
 std::string net_text(std::span<const Endpoint> endpoints) {

@@ -13,7 +13,16 @@
 
 namespace fuse {
 
-// A forward that QEMU keeps: from a port of the host's loopback into the guest.
+// Where guests' ports are reached from outside.
+struct PortPlan {
+  std::string bind = "127.0.0.1";         // the address of this host that they are at
+  std::string public_host = "127.0.0.1";  // what callers are told
+  // Each VM is at a port of its own above this one; 0: at none.
+  std::int32_t vm_port_base = 0;
+  std::int32_t guest_port = 9550;  // where that leads to in the guest
+};
+
+// A forward that QEMU keeps: from a port of the host into the guest.
 struct HostForward {
   std::int32_t host_port = 0;
   std::int32_t guest_port = 0;
@@ -23,9 +32,13 @@ struct HostForward {
 // The TCP forwards in what QEMU prints for `info usernet`, in its order.
 std::vector<HostForward> parse_usernet(std::string_view text);
 
-// Makes each wanted port of the guest reachable on 127.0.0.1 at a port that the
-// kernel picks, once however often it is asked for, and says where.
-Result<std::vector<Endpoint>> expose_ports(QmpClient& qmp, std::span<const ExposeSpec> wanted);
+// Makes each wanted port of the guest reachable at a port that the kernel picks,
+// once however often it is asked for, and says where.
+Result<std::vector<Endpoint>> expose_ports(QmpClient& qmp, const PortPlan& ports,
+                                           std::span<const ExposeSpec> wanted);
+// Makes the guest's own port reachable at the first port above the base that nobody
+// has; an endpoint without a name.
+Result<Endpoint> publish_guest(QmpClient& qmp, const PortPlan& ports);
 
 // What net.json says: the endpoints in place, for whoever looks at the folder.
 std::string net_text(std::span<const Endpoint> endpoints);

@@ -50,9 +50,13 @@ class Monitor:
     def human(self, line):
         words = line.split()
         if words[0] == "hostfwd_add":
-            guest_port = int(words[2].rsplit(":", 1)[1])
+            _, bind, host_port, guest_port = words[2].split(":")
+            guest_port = int(guest_port)
             # A real listener, so that a forward that is forgotten is a leak.
-            listener = socket.create_server(("127.0.0.1", 0))
+            try:
+                listener = socket.create_server((bind, int(host_port.rstrip("-"))))
+            except OSError:
+                return f"could not set up host forwarding rule '{words[2]}'\r\n"
             self.forwards.append((listener, guest_port))
             return ""
         if words == ["info", "usernet"]:

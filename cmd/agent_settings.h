@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/host.h"
+#include "base/log.h"
+#include "cmd/config.h"
+#include "net/http_server.h"
+
+namespace fuse::cmd {
+
+// One thing that `fuse agent serve` can be told: by a flag, else by an environment
+// variable, else by a line of its settings file.
+struct AgentSetting {
+  std::string_view variable;
+  std::string_view flag;
+  std::string_view type;  // of its value, for --help
+  std::string_view help;
+};
+std::span<const AgentSetting> agent_settings();
+
+// What the command line says, by variable.
+using AgentFlags = std::map<std::string, std::string, std::less<>>;
+
+struct AgentSettings {
+  std::string token{};
+  std::string listen = "0.0.0.0";
+  std::uint16_t port = 8091;  // 0: the kernel picks
+  std::optional<TlsFiles> tls{};
+  fs::path dir = "/var/lib/fuse";
+  fs::path images_dir{};      // images/ in it
+  fs::path base_rootfs{};     // empty: the image "base"
+  fs::path vfio_inventory{};  // empty: the usual file in `dir`
+  fs::path mig_inventory{};   // the same
+  std::string qemu{};         // empty: what PATH has
+  std::string accel{};        // "", auto, kvm or tcg
+  std::string public_host{};
+  std::uint16_t fused_port = 9550;
+  std::uint16_t host_port_base = 19650;
+  std::size_t most_body = std::size_t{1} << 20U;
+  std::size_t most_upload = std::size_t{64} << 20U;
+  std::chrono::seconds request_timeout{60};
+  LogFormat log_format = LogFormat::text;
+  // Settings that older agents had and that mean nothing to this one.
+  std::vector<std::string> without_effect{};
+};
+
+inline constexpr std::string_view usual_agent_file = "/etc/fuse/agent.env";
+
+// Reads them.  `file` is that of --env-file; empty: the usual one if it is there.
+// An error names the flag, the variable or the line, the value and what it must
+// be; no token is one too.
+Result<AgentSettings> read_agent_settings(const AgentFlags& flags, const Variables& variables,
+                                          Host& host, const fs::path& file);
+
+// The lines NAME=VALUE of a settings file: # and blank lines are skipped, quotes
+// around a value are taken off.  The error names file and line.
+Result<AgentFlags> parse_agent_file(std::string_view text, std::string_view name);
+
+}  // namespace fuse::cmd
