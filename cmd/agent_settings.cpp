@@ -68,7 +68,7 @@ class Sources {
 
   [[nodiscard]] std::string text(std::string_view variable) const {
     if (const auto flag = flags_.find(variable); flag != flags_.end()) return flag->second;
-    const std::string said = variables_(std::string(variable)).value_or("");
+    std::string said = variables_(std::string(variable)).value_or("");
     if (!said.empty()) return said;
     const auto line = file_.find(variable);
     return line == file_.end() ? std::string() : line->second;

@@ -26,6 +26,7 @@ std::vector<AgentRouteEntry> all_routes() {
 
 std::vector<RoutePattern> patterns_of(const std::vector<AgentRouteEntry>& routes) {
   std::vector<RoutePattern> out;
+  out.reserve(routes.size());
   for (const AgentRouteEntry& route : routes) {
     out.push_back(
         {std::string(route.method), std::string(route.pattern), std::string(route.action)});
@@ -67,9 +68,7 @@ class AgentApi {
   [[nodiscard]] HttpResponse run(const RouteMatch& match, const HttpRequest& request) const {
     if (auto refused = refusal(match, request)) return *std::move(refused);
     if (request.body.size() > body_limit(request)) return too_large(request, request.body.size());
-    HttpRequest routed = request;
-    routed.params = match.params;
-    return routes_[match.index].run(site_, routed);
+    return routes_[match.index].run({site_, request, match.params});
   }
 
   [[nodiscard]] std::optional<HttpResponse> refusal(const RouteMatch& match,
@@ -119,10 +118,6 @@ class AgentApi {
 };
 
 }  // namespace
-
-const std::string& vm_in(const HttpRequest& request) {
-  return request.params.at("id");
-}
 
 Result<nlohmann::json> object_of(const HttpRequest& request) {
   if (request.body.empty()) return nlohmann::json::object();

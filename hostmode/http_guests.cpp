@@ -19,47 +19,46 @@ HttpResponse ok() {
 // The body of a request about a VM that is there: that is asked before what is
 // wrong with the body.
 template <class T>
-Result<T> body_for_vm(const AgentSite& site, const HttpRequest& request,
-                      Result<T> (*parse)(const nlohmann::json&)) {
-  const auto body = object_of(request);
+Result<T> body_for_vm(const AgentCall& call, Result<T> (*parse)(const nlohmann::json&)) {
+  const auto body = object_of(call.request);
   if (!body) return body.error();
-  if (const auto vm = site.agent.vms.get_vm(vm_in(request)); !vm) return vm.error();
+  if (const auto vm = call.site.agent.vms.get_vm(call.vm()); !vm) return vm.error();
   return parse(*body);
 }
 
-HttpResponse upload(const AgentSite& site, const HttpRequest& request) {
-  const auto file = body_for_vm(site, request, &parse_upload);
+HttpResponse upload(const AgentCall& call) {
+  const auto file = body_for_vm(call, &parse_upload);
   if (!file) return text_error_response(file.error());
-  const auto done = site.agent.guests.upload(vm_in(request), *file);
+  const auto done = call.site.agent.guests.upload(call.vm(), *file);
   return done ? ok() : text_error_response(done.error());
 }
 
-HttpResponse exec(const AgentSite& site, const HttpRequest& request) {
-  const auto command = body_for_vm(site, request, &parse_agent_exec_request);
+HttpResponse exec(const AgentCall& call) {
+  const auto command = body_for_vm(call, &parse_agent_exec_request);
   if (!command) return text_error_response(command.error());
-  const auto result = site.agent.guests.exec(vm_in(request), *command);
+  const auto result = call.site.agent.guests.exec(call.vm(), *command);
   if (!result) return text_error_response(result.error());
   return agent_answer(200, agent_exec_json(*result));
 }
 
-HttpResponse start_agent(const AgentSite& site, const HttpRequest& request) {
-  const auto wanted = body_for_vm(site, request, &parse_start_agent_request);
+HttpResponse start_agent(const AgentCall& call) {
+  const auto wanted = body_for_vm(call, &parse_start_agent_request);
   if (!wanted) return text_error_response(wanted.error());
-  const auto endpoints = site.agent.guests.start_agent(vm_in(request), *wanted);
+  const auto endpoints = call.site.agent.guests.start_agent(call.vm(), *wanted);
   if (!endpoints) return text_error_response(endpoints.error());
   return agent_answer(200, to_json(*endpoints));
 }
 
-HttpResponse attach(const AgentSite& site, const HttpRequest& request) {
-  if (const auto vm = site.agent.vms.get_vm(vm_in(request)); !vm) {
+HttpResponse attach(const AgentCall& call) {
+  if (const auto vm = call.site.agent.vms.get_vm(call.vm()); !vm) {
     return text_error_response(vm.error());
   }
-  const AttachRequest wanted = parse_attach_query(request.query);
+  const AttachRequest wanted = parse_attach_query(call.request.query);
   // Only who says so gets no terminal: others have forgotten to ask for one.
-  if (!wanted.tty && !request.query.get("tty")) {
+  if (!wanted.tty && !call.request.query.get("tty")) {
     return text_response(400, "attach requires tty=1; use /exec for non-interactive commands");
   }
-  auto session = site.agent.guests.attach(vm_in(request), wanted);
+  auto session = call.site.agent.guests.attach(call.vm(), wanted);
   if (!session) return text_error_response(session.error());
   HttpResponse response;
   response.status = 101;
@@ -69,15 +68,15 @@ HttpResponse attach(const AgentSite& site, const HttpRequest& request) {
   return response;
 }
 
-HttpResponse refuse_snapshot(const AgentSite& /*site*/, const HttpRequest& /*request*/) {
+HttpResponse refuse_snapshot(const AgentCall& /*call*/) {
   return text_response(501, "snapshots are not supported for gpu passthrough vms");
 }
 
-HttpResponse refuse_restore(const AgentSite& site, const HttpRequest& request) {
-  const auto body = object_of(request);
+HttpResponse refuse_restore(const AgentCall& call) {
+  const auto body = object_of(call.request);
   if (!body) return text_error_response(body.error());
   if (!body->contains("snapshot_id")) return text_response(400, "missing field: 'snapshot_id'");
-  return refuse_snapshot(site, request);
+  return refuse_snapshot(call);
 }
 
 }  // namespace

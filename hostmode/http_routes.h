@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -10,7 +11,17 @@
 // The routes of the agent's HTTP API; private to this folder.
 namespace fuse {
 
-using AgentRoute = HttpResponse (*)(const AgentSite& site, const HttpRequest& request);
+// One request on its way to its route.
+struct AgentCall {
+  const AgentSite& site;
+  const HttpRequest& request;
+  const std::map<std::string, std::string>& params;
+
+  // The id in the path: a vm_id in any spelling, or a uid.
+  [[nodiscard]] const std::string& vm() const { return params.at("id"); }
+};
+
+using AgentRoute = HttpResponse (*)(const AgentCall& call);
 
 struct AgentRouteEntry {
   std::string_view method;
@@ -23,9 +34,6 @@ std::vector<AgentRouteEntry> host_agent_routes();
 std::vector<AgentRouteEntry> vm_routes();
 std::vector<AgentRouteEntry> guest_routes();
 std::vector<AgentRouteEntry> job_routes();
-
-// The id in the path: a vm_id in any spelling, or a uid.
-const std::string& vm_in(const HttpRequest& request);
 
 // A request's JSON object, {} for an empty body; invalid_argument "bad JSON: ..."
 // when it is none.

@@ -11,12 +11,12 @@ namespace fuse {
 
 namespace {
 
-HttpResponse health(const AgentSite& /*site*/, const HttpRequest& /*request*/) {
+HttpResponse health(const AgentCall& /*call*/) {
   return agent_answer(200, to_json(own_health(std::string(version()))));
 }
 
-HttpResponse capacity(const AgentSite& site, const HttpRequest& /*request*/) {
-  const auto capacity = site.agent.vms.capacity();
+HttpResponse capacity(const AgentCall& call) {
+  const auto capacity = call.site.agent.vms.capacity();
   if (!capacity) return text_error_response(capacity.error());
   return agent_answer(200, agent_capacity_json(*capacity));
 }
@@ -48,29 +48,29 @@ Gauge device_gauge(const HostCapacity& capacity, const std::set<std::string>& in
   return gauge;
 }
 
-HttpResponse metrics(const AgentSite& site, const HttpRequest& /*request*/) {
-  const auto vms = site.agent.vms.list_vms("");
+HttpResponse metrics(const AgentCall& call) {
+  const auto vms = call.site.agent.vms.list_vms("");
   if (!vms) return text_error_response(vms.error());
-  const auto capacity = site.agent.vms.capacity();
+  const auto capacity = call.site.agent.vms.capacity();
   if (!capacity) return text_error_response(capacity.error());
   const std::set<std::string> in_use =
-      site.devices_in_use ? site.devices_in_use() : std::set<std::string>();
+      call.site.devices_in_use ? call.site.devices_in_use() : std::set<std::string>();
   HttpResponse response =
-      text_response(200, site.metrics.text({vm_gauge(*vms), device_gauge(*capacity, in_use)}));
+      text_response(200, call.site.metrics.text({vm_gauge(*vms), device_gauge(*capacity, in_use)}));
   response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   return response;
 }
 
-HttpResponse create(const AgentSite& site, const HttpRequest& request) {
-  const auto body = object_of(request);
+HttpResponse create(const AgentCall& call) {
+  const auto body = object_of(call.request);
   if (!body) return text_error_response(body.error());
   auto wanted = parse_create_vm_request(*body);
   if (!wanted) return text_error_response(wanted.error());
-  wanted->idempotency_key = request.headers.get(idempotency_header).value_or("");
-  wanted->cluster = request.headers.get(cluster_header).value_or("");
-  const SteadyTime begin = site.clock.steady();
-  const auto vm = site.agent.vms.create_vm(*wanted);
-  site.metrics.note_create(vm.has_value(), site.clock.steady() - begin);
+  wanted->idempotency_key = call.request.headers.get(idempotency_header).value_or("");
+  wanted->cluster = call.request.headers.get(cluster_header).value_or("");
+  const SteadyTime begin = call.site.clock.steady();
+  const auto vm = call.site.agent.vms.create_vm(*wanted);
+  call.site.metrics.note_create(vm.has_value(), call.site.clock.steady() - begin);
   if (vm) return agent_answer(200, to_json(*vm));
   // The image is all of a create that can be unknown, and 404 is for VMs.
   Error error = vm.error();
@@ -91,20 +91,20 @@ std::string_view raw_prefix(const HttpRequest& request) {
   return {};
 }
 
-HttpResponse list(const AgentSite& site, const HttpRequest& request) {
-  const auto vms = site.agent.vms.list_vms(std::string(raw_prefix(request)));
+HttpResponse list(const AgentCall& call) {
+  const auto vms = call.site.agent.vms.list_vms(std::string(raw_prefix(call.request)));
   if (!vms) return text_error_response(vms.error());
   return agent_answer(200, to_json(*vms));
 }
 
-HttpResponse get(const AgentSite& site, const HttpRequest& request) {
-  const auto vm = site.agent.vms.get_vm(vm_in(request));
+HttpResponse get(const AgentCall& call) {
+  const auto vm = call.site.agent.vms.get_vm(call.vm());
   if (!vm) return text_error_response(vm.error());
   return agent_answer(200, to_json(*vm));
 }
 
-HttpResponse destroy(const AgentSite& site, const HttpRequest& request) {
-  const auto done = site.agent.vms.destroy_vm(vm_in(request));
+HttpResponse destroy(const AgentCall& call) {
+  const auto done = call.site.agent.vms.destroy_vm(call.vm());
   return done ? nothing_more() : text_error_response(done.error());
 }
 

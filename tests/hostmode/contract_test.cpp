@@ -66,6 +66,30 @@ TEST_CASE("the client over a socket over the agent does what every host agent do
   check_host_agent([] { return std::make_unique<SocketWorld>(); });
 }
 
+TEST_CASE("the client over TLS over the agent asks for a certificate that it trusts") {
+  ServedWorld world;
+  const fs::path data = fs::path(FUSE_SOURCE_DIR) / "tests/net/data";
+  HttpServerOptions options = agent_server_options(world.site());
+  options.tls = TlsFiles{data / "server.crt", data / "server.key"};
+  const TestServer server(make_agent_handler(world.site()), options);
+  const auto agent_trusting = [&](const fs::path& certificate) {
+    return connect_host_agent(
+               {.url = server.server->place(), .token = "sesame", .ca_file = certificate},
+               world.clock)
+        .value();
+  };
+  const auto agent = agent_trusting(data / "server.crt");
+  const auto health = agent->health();
+  if (!health) FAIL(health.error().message);
+  CHECK(health->app_name == "qemu-agent");
+  const VmInfo vm = agent->interfaces().vms.create_vm({.name = "a"}).value();
+  const auto session =
+      agent->interfaces().guests.attach(vm.uid, {.cmd = {"echo", "hi"}, .tty = false}).value();
+  CHECK((*session->read().value()).payload == "hi\n");
+  REQUIRE(agent->interfaces().vms.destroy_vm(vm.uid));
+  CHECK(agent_trusting(data / "other.crt")->health().error().code == ErrorCode::unreachable);
+}
+
 TEST_CASE("a wrong token is rejected in words, by every call") {
   ServedWorld world;
   const TestServer server(make_agent_handler(world.site()), agent_server_options(world.site()));
