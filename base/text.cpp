@@ -192,6 +192,18 @@ std::optional<std::string> base64_decode(std::string_view text) {
   return out;
 }
 
+std::optional<std::string> hex_decode(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::string out;
+  for (std::size_t at = 0; at < text.size(); at += 2) {
+    unsigned value = 0;
+    const auto [end, problem] = std::from_chars(text.data() + at, text.data() + at + 2, value, 16);
+    if (problem != std::errc() || end != text.data() + at + 2) return std::nullopt;
+    out += static_cast<char>(static_cast<unsigned char>(value));
+  }
+  return out;
+}
+
 std::string hex_encode(std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
   std::string out;

@@ -60,5 +60,7 @@ std::string base64_encode(std::string_view bytes);
 std::optional<std::string> base64_decode(std::string_view text);
 
 std::string hex_encode(std::string_view bytes);  // lower case
+// Digits in any case; nothing for anything else.
+std::optional<std::string> hex_decode(std::string_view text);
 
 }  // namespace fuse

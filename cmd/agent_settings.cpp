@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view token_variable = "QEMU_AGENT_TOKEN";
 
-constexpr std::array<AgentSetting, 22> all_settings = {{
+constexpr std::array<Setting, 22> all_settings = {{
     {"QEMU_AGENT_TOKEN_FILE", "--token-file", "FILE",
      "File with the token that callers must have; else QEMU_AGENT_TOKEN"},
     {"QEMU_AGENT_LISTEN", "--listen", "ADDRESS", "Address to listen on"},
@@ -44,121 +44,7 @@ constexpr std::array<AgentSetting, 22> all_settings = {{
 constexpr std::array<std::string_view, 3> without_effect = {"OVMF_CODE", "MIG_LIFECYCLE_MANAGED",
                                                             "MIG_SETUP_SCRIPT"};
 
-bool is_known(std::string_view name) {
-  return name == token_variable ||
-         std::ranges::find(all_settings, name, &AgentSetting::variable) != all_settings.end();
-}
-
-std::string_view flag_of(std::string_view variable) {
-  const auto found = std::ranges::find(all_settings, variable, &AgentSetting::variable);
-  return found == all_settings.end() ? std::string_view() : found->flag;
-}
-
-std::string_view unquoted(std::string_view value) {
-  const bool quoted = value.size() >= 2 && (value.front() == '"' || value.front() == '\'') &&
-                      value.back() == value.front();
-  return quoted ? value.substr(1, value.size() - 2) : value;
-}
-
-// Where settings come from, one after another; remembers the first problem.
-class Sources {
- public:
-  Sources(const AgentFlags& flags, const Variables& variables, AgentFlags file, std::string name)
-      : flags_(flags), variables_(variables), file_(std::move(file)), name_(std::move(name)) {}
-
-  [[nodiscard]] std::string text(std::string_view variable) const {
-    if (const auto flag = flags_.find(variable); flag != flags_.end()) return flag->second;
-    std::string said = variables_(std::string(variable)).value_or("");
-    if (!said.empty()) return said;
-    const auto line = file_.find(variable);
-    return line == file_.end() ? std::string() : line->second;
-  }
-  // What the value at hand was said by: "--port", "QEMU_AGENT_PORT in FILE".
-  [[nodiscard]] std::string origin(std::string_view variable) const {
-    if (flags_.contains(variable)) return std::string(flag_of(variable));
-    if (!variables_(std::string(variable)).value_or("").empty()) return std::string(variable);
-    return cat(variable, " in ", name_);
-  }
-
-  template <class T>
-  void number(std::string_view variable, std::int64_t least, std::int64_t most, T& into) {
-    const std::string said = text(variable);
-    if (said.empty()) return;
-    const auto value = parse_int(said);
-    if (value && *value >= least && *value <= most) {
-      into = static_cast<T>(*value);
-      return;
-    }
-    complain(variable,
-             cat("must be a whole number from ", least, " to ", most, ", got \"", said, "\""));
-  }
-  void path(std::string_view variable, fs::path& into) {
-    const fs::path said = text(variable);
-    if (said.empty()) return;
-    if (said.is_absolute()) {
-      into = said.lexically_normal();
-      return;
-    }
-    complain(variable, cat("must be an absolute path, got \"", said.native(), "\""));
-  }
-  template <class T>
-  void choice(std::string_view variable,
-              std::initializer_list<std::pair<std::string_view, T>> choices, T& into) {
-    const std::string said = text(variable);
-    if (said.empty()) return;
-    std::vector<std::string> names;
-    for (const auto& [name, value] : choices) {
-      names.emplace_back(name);
-      if (name != said) continue;
-      into = value;
-      return;
-    }
-    complain(variable, cat("must be one of ", join(names, ", "), ", got \"", said, "\""));
-  }
-  void complain(std::string_view variable, std::string_view problem) {
-    if (!problem_) {
-      problem_ = Error{ErrorCode::invalid_argument, cat(origin(variable), " ", problem)};
-    }
-  }
-  [[nodiscard]] const std::optional<Error>& problem() const { return problem_; }
-
- private:
-  const AgentFlags& flags_;
-  const Variables& variables_;
-  AgentFlags file_;
-  std::string name_;
-  std::optional<Error> problem_{};
-};
-
-Result<AgentFlags> read_file(Host& host, const fs::path& file) {
-  const fs::path path = file.empty() ? fs::path(usual_agent_file) : file;
-  const auto text = host.read_file(path);
-  if (text) return parse_agent_file(*text, path.native());
-  if (file.empty() && text.error().code == ErrorCode::not_found) return AgentFlags();
-  return text.error();
-}
-
-Result<std::string> token_of(const Sources& sources, Host& host) {
-  const fs::path file = sources.text("QEMU_AGENT_TOKEN_FILE");
-  std::string token = sources.text(token_variable);
-  if (!file.empty()) {
-    const auto text = host.read_file(file);
-    if (!text) return in_context(sources.origin("QEMU_AGENT_TOKEN_FILE"), text.error());
-    token = trim(*text);
-  }
-  if (token.empty()) {
-    return Error{ErrorCode::invalid_argument,
-                 "the agent has no token: set QEMU_AGENT_TOKEN, or name a file with --token-file",
-                 {{"hint", "make one: openssl rand -hex 32"}}};
-  }
-  const auto printable = [](char c) { return c > ' ' && c < '\x7f'; };
-  if (std::ranges::all_of(token, printable)) return token;
-  return Error{ErrorCode::invalid_argument,
-               "the token may have no blanks and only printable ASCII characters: it is sent in a "
-               "header"};
-}
-
-void read_tls(Sources& sources, AgentSettings& settings) {
+void read_tls(SettingSources& sources, AgentSettings& settings) {
   TlsFiles files;
   sources.path("QEMU_AGENT_TLS_CERT", files.certificate);
   sources.path("QEMU_AGENT_TLS_KEY", files.key);
@@ -171,7 +57,7 @@ void read_tls(Sources& sources, AgentSettings& settings) {
   settings.tls = files;
 }
 
-void read_values(Sources& sources, AgentSettings& settings) {
+void read_values(SettingSources& sources, AgentSettings& settings) {
   constexpr std::int64_t ports = std::numeric_limits<std::uint16_t>::max();
   constexpr std::int64_t most_bytes = std::int64_t{1} << 40;
   constexpr std::int64_t most_seconds = 86'400;
@@ -206,43 +92,28 @@ void read_values(Sources& sources, AgentSettings& settings) {
 
 }  // namespace
 
-std::span<const AgentSetting> agent_settings() {
+Settings agent_settings() {
   return all_settings;
 }
 
-Result<AgentFlags> parse_agent_file(std::string_view text, std::string_view name) {
-  AgentFlags out;
-  std::size_t number = 0;
-  for (const std::string& whole : split(text, '\n')) {
-    ++number;
-    const std::string_view line = trim(whole);
-    if (line.empty() || line.front() == '#') continue;
-    const std::size_t equals = line.find('=');
-    const std::string variable(trim(line.substr(0, equals)));
-    if (equals == std::string_view::npos) {
-      return Error{ErrorCode::invalid_argument,
-                   cat(name, ":", number, ": want NAME=VALUE, got \"", variable, "\"")};
-    }
-    if (!is_known(variable)) {
-      return Error{ErrorCode::invalid_argument,
-                   cat(name, ":", number, ": ", variable, " is no setting of the agent")};
-    }
-    out[variable] = unquoted(trim(line.substr(equals + 1)));
-  }
-  return out;
-}
-
-Result<AgentSettings> read_agent_settings(const AgentFlags& flags, const Variables& variables,
-                                          Host& host, const fs::path& file) {
-  auto lines = read_file(host, file);
+Result<AgentSettings> read_agent_settings(const SettingFlags& flags, const Variables& variables,
+                                          Host& host) {
+  constexpr std::array secrets = {token_variable};
+  auto lines =
+      read_settings_file(host, flags.file, usual_agent_file, {"the agent", all_settings, secrets});
   if (!lines) return lines.error();
-  Sources sources(flags, variables, *std::move(lines),
-                  file.empty() ? std::string(usual_agent_file) : file.native());
+  SettingSources sources(all_settings, flags, variables, *std::move(lines),
+                         flags.file.empty() ? std::string(usual_agent_file) : flags.file);
   AgentSettings settings;
   read_values(sources, settings);
   if (sources.problem()) return *sources.problem();
-  auto token = token_of(sources, host);
+  auto token = read_token(sources, host, "QEMU_AGENT_TOKEN_FILE", token_variable);
   if (!token) return token.error();
+  if (token->empty()) {
+    return Error{ErrorCode::invalid_argument,
+                 "the agent has no token: set QEMU_AGENT_TOKEN, or name a file with --token-file",
+                 {{"hint", "make one: openssl rand -hex 32"}}};
+  }
   settings.token = *std::move(token);
   return settings;
 }

@@ -3,32 +3,20 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/host.h"
 #include "base/log.h"
-#include "cmd/config.h"
+#include "cmd/settings.h"
 #include "net/http_server.h"
 
 namespace fuse::cmd {
 
-// One thing that `fuse agent serve` can be told: by a flag, else by an environment
-// variable, else by a line of its settings file.
-struct AgentSetting {
-  std::string_view variable;
-  std::string_view flag;
-  std::string_view type;  // of its value, for --help
-  std::string_view help;
-};
-std::span<const AgentSetting> agent_settings();
-
-// What the command line says, by variable.
-using AgentFlags = std::map<std::string, std::string, std::less<>>;
+// Everything that `fuse agent serve` can be told but the token itself.
+Settings agent_settings();
 
 struct AgentSettings {
   std::string token{};
@@ -55,14 +43,9 @@ struct AgentSettings {
 
 inline constexpr std::string_view usual_agent_file = "/etc/fuse/agent.env";
 
-// Reads them.  `file` is that of --env-file; empty: the usual one if it is there.
-// An error names the flag, the variable or the line, the value and what it must
-// be; no token is one too.
-Result<AgentSettings> read_agent_settings(const AgentFlags& flags, const Variables& variables,
-                                          Host& host, const fs::path& file);
-
-// The lines NAME=VALUE of a settings file: # and blank lines are skipped, quotes
-// around a value are taken off.  The error names file and line.
-Result<AgentFlags> parse_agent_file(std::string_view text, std::string_view name);
+// Reads them.  An error names the flag, the variable or the line, the value and
+// what it must be; no token is one too.
+Result<AgentSettings> read_agent_settings(const SettingFlags& flags, const Variables& variables,
+                                          Host& host);
 
 }  // namespace fuse::cmd

@@ -29,6 +29,9 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_option("--color", options.colour, "Colours: auto, always or never")
       ->transform(CLI::CheckedTransformer(colour_choices).description(""))
       ->type_name("WHEN");
+  app.add_option("--context", options.context, "Talk to the orchestrator of this context")
+      ->type_name("NAME");
+  app.add_option("--config", options.config, "File of the contexts")->type_name("FILE");
   app.add_flag("-q,--quiet", options.quiet, "Say nothing but results and errors");
   app.add_flag("--verbose", options.verbose, "Say more about what is going on");
   // Spelled out before the line is parsed: here for --help alone.
@@ -100,9 +103,17 @@ void add_commands(CLI::App& app, Invocation& invocation) {
   add_validate(app, invocation);
   add_compile(app, invocation);
   add_schema(app, invocation);
+  add_explain(app, invocation);
+  add_connect(app, invocation);
+  add_context(app, invocation);
+  add_status(app, invocation);
+  add_host(app, invocation);
+  add_apikeys(app, invocation);
+  add_metrics(app, invocation);
   add_image(app, invocation);
   add_local(app, invocation);
   add_agent(app, invocation);
+  add_orchestrator(app, invocation);
   add_completion(app, invocation);
   add_version(app, invocation);
 }

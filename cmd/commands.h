@@ -37,10 +37,18 @@ void add_init(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_compile(CLI::App& app, Invocation& invocation);
 void add_schema(CLI::App& app, Invocation& invocation);
+void add_explain(CLI::App& app, Invocation& invocation);
+void add_host(CLI::App& app, Invocation& invocation);
+void add_connect(CLI::App& app, Invocation& invocation);
+void add_context(CLI::App& app, Invocation& invocation);
+void add_apikeys(CLI::App& app, Invocation& invocation);
+void add_status(CLI::App& app, Invocation& invocation);
+void add_metrics(CLI::App& app, Invocation& invocation);
 void add_image(CLI::App& app, Invocation& invocation);
 void add_local(CLI::App& app, Invocation& invocation);
 void add_agent(CLI::App& app, Invocation& invocation);
 void add_agent_serve(CLI::App& agent, Invocation& invocation);
+void add_orchestrator(CLI::App& app, Invocation& invocation);
 void add_completion(CLI::App& app, Invocation& invocation);
 void add_version(CLI::App& app, Invocation& invocation);
 

@@ -9,6 +9,7 @@
 #include "cmd/completion_scripts.h"
 #include "cmd/connect.h"
 #include "cmd/output.h"
+#include "cmd/target.h"
 
 namespace fuse::cmd {
 
@@ -22,9 +23,9 @@ bool takes_id(const CLI::App& command) {
 
 // The environments there are, unless somebody would have to be started to ask.
 std::vector<TreeEntry> environments_of(Context& context) {
-  const auto config = read_config(context.variables);
-  if (!config) return {};
-  if (config->url.empty()) {
+  const auto target = find_target(context);
+  if (!target) return {};
+  if (!*target) {
     const auto local = local_client(context);
     const auto running = local ? (*local)->look() : local.error();
     if (!running || !*running) return {};

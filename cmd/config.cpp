@@ -34,9 +34,7 @@ Variables process_variables() {
 }
 
 Result<Config> read_config(const Variables& variables) {
-  Config config{.accel = value_of(variables, "FUSE_ACCEL"),
-                .url = value_of(variables, "FUSE_URL"),
-                .token = value_of(variables, "FUSE_TOKEN")};
+  Config config{.accel = value_of(variables, "FUSE_ACCEL")};
   const fs::path named = value_of(variables, "FUSE_STATE");
   if (!named.empty()) {
     if (!named.is_absolute()) {
@@ -46,14 +44,13 @@ Result<Config> read_config(const Variables& variables) {
     config.state_dir = named.lexically_normal();
   } else if (const auto dir = user_dir(variables, "XDG_STATE_HOME", ".local/state")) {
     config.state_dir = dir->lexically_normal();
-  } else if (config.url.empty()) {
+  } else {
     return Error{ErrorCode::invalid_argument,
                  "there is no place for fuse's state: set HOME, XDG_STATE_HOME or FUSE_STATE to "
                  "an absolute path"};
   }
   config.images_dir = value_of(variables, "FUSE_IMAGES");
-  if (config.images_dir.empty() && !config.state_dir.empty())
-    config.images_dir = config.state_dir / "images";
+  if (config.images_dir.empty()) config.images_dir = config.state_dir / "images";
   return config;
 }
 

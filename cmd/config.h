@@ -16,17 +16,14 @@ using Variables = std::function<std::optional<std::string>(const std::string& na
 // Those of this process.
 Variables process_variables();
 
-// What the environment says about how fuse runs here.
+// What the environment says about how fuse runs on this machine.
 struct Config {
   fs::path state_dir{};   // FUSE_STATE, or fuse/ in XDG_STATE_HOME or ~/.local/state
   fs::path images_dir{};  // FUSE_IMAGES, or images/ in the state folder
   std::string accel{};    // FUSE_ACCEL: "tcg" or "kvm"; empty: the best that works
-  std::string url{};      // FUSE_URL: an orchestrator elsewhere; empty: local mode
-  std::string token{};    // FUSE_TOKEN
 };
 
-// invalid_argument when there is no place for the state and no orchestrator
-// elsewhere that makes it unnecessary.
+// invalid_argument when there is no place for the state.
 Result<Config> read_config(const Variables& variables);
 
 // Whether the variables forbid colours: NO_COLOR, or TERM is "dumb" or not set.

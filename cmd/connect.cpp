@@ -2,21 +2,10 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "cmd/target.h"
 #include "remote/remote_environments.h"
 
 namespace fuse::cmd {
-
-namespace {
-
-Result<std::unique_ptr<EnvironmentApi>> connect_to(const Config& config, Clock& clock) {
-  auto http = make_http_client(
-      {.base_url = config.url, .token = config.token, .user_agent = cat("fuse/", version())});
-  if (!http) return in_context("FUSE_URL", http.error());
-  return std::unique_ptr<EnvironmentApi>(
-      std::make_unique<RemoteEnvironments>(std::move(*http), clock));
-}
-
-}  // namespace
 
 Result<std::shared_ptr<LocalClient>> local_client(Context& context) {
   const auto config = read_config(context.variables);
@@ -28,19 +17,43 @@ Result<std::shared_ptr<LocalClient>> local_client(Context& context) {
       context.host, context.clock, [&context](const std::string& line) { context.note(line); });
 }
 
-Result<std::unique_ptr<EnvironmentApi>> connect(Context& context) {
-  const auto config = read_config(context.variables);
-  if (!config) return config.error();
-  if (!config->url.empty()) return connect_to(*config, context.clock);
+namespace {
 
-  const auto local = local_client(context);
-  if (!local) return local.error();
+// The client of this machine's own background process, which runs then.
+Result<std::shared_ptr<LocalClient>> running_local(Context& context) {
+  auto local = local_client(context);
+  if (!local) return local;
   const auto running = (*local)->ensure(AcceptBuild::same);
   if (!running) return running.error();
   if (context.options.verbose) {
-    context.note(cat("fuse's background process: pid ", running->pid, ", version ",
-                     running->version, ", state in ", config->state_dir.native()));
+    context.note(
+        cat("fuse's background process: pid ", running->pid, ", version ", running->version));
   }
+  return local;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpClient>> dial(Context& context) {
+  const auto target = find_target(context);
+  if (!target) return target.error();
+  if (*target) return dial_target(**target, context.variables);
+  const auto local = running_local(context);
+  if (!local) return local.error();
+  return (*local)->http();
+}
+
+Result<std::unique_ptr<EnvironmentApi>> connect(Context& context) {
+  const auto target = find_target(context);
+  if (!target) return target.error();
+  if (*target) {
+    auto http = dial_target(**target, context.variables);
+    if (!http) return http.error();
+    return std::unique_ptr<EnvironmentApi>(
+        std::make_unique<RemoteEnvironments>(*std::move(http), context.clock));
+  }
+  const auto local = running_local(context);
+  if (!local) return local.error();
   auto http = (*local)->http();
   if (!http) return http.error();
   // A stream in progress takes whatever answers: two builds must not take turns
@@ -51,7 +64,7 @@ Result<std::unique_ptr<EnvironmentApi>> connect(Context& context) {
     return {};
   }};
   return std::unique_ptr<EnvironmentApi>(
-      std::make_unique<RemoteEnvironments>(std::move(*http), context.clock, std::move(options)));
+      std::make_unique<RemoteEnvironments>(*std::move(http), context.clock, std::move(options)));
 }
 
 }  // namespace fuse::cmd

@@ -2,6 +2,8 @@
 
 #include <ostream>
 
+#include "cmd/contexts.h"
+
 namespace fuse::cmd {
 
 namespace {
@@ -19,6 +21,11 @@ bool Context::colour_out() const {
 }
 bool Context::colour_err() const {
   return allowed(*this, terminal.err_is_terminal());
+}
+
+Result<fs::path> Context::contexts_file() const {
+  if (options.config.empty()) return cmd::contexts_file(variables);
+  return directory / options.config;
 }
 
 void Context::note(std::string_view text) const {

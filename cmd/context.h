@@ -11,6 +11,7 @@
 #include "cmd/exit_codes.h"
 #include "cmd/signals.h"
 #include "cmd/terminal.h"
+#include "net/http_client.h"
 #include "orchestrator/api/environment_api.h"
 
 namespace fuse::cmd {
@@ -24,6 +25,8 @@ struct GlobalOptions {
   ColourChoice colour = ColourChoice::automatic;
   bool quiet = false;
   bool verbose = false;
+  std::string context{};  // instead of the current one
+  std::string config{};   // instead of the usual file of contexts
 };
 
 struct Context;
@@ -31,6 +34,9 @@ struct Context;
 // Finds the orchestrator that commands talk to, starting the one of this
 // machine when there is none, and says so on `err`.
 using Connect = std::function<Result<std::unique_ptr<EnvironmentApi>>(Context& context)>;
+
+// The same, as an HTTP client.
+using Dial = std::function<Result<std::unique_ptr<HttpClient>>(Context& context)>;
 
 // What a command works with.  Results go to `out`, everything else to `err`.
 struct Context {
@@ -42,6 +48,7 @@ struct Context {
   Terminal& terminal;
   Variables variables{};
   Connect connect{};
+  Dial dial{};
   WatchSignals watch_signals{};
   fs::path directory{};  // the working directory, absolute
   GlobalOptions options{};
@@ -50,6 +57,9 @@ struct Context {
   // Whether escape sequences may be sent to the stream.
   [[nodiscard]] bool colour_out() const;
   [[nodiscard]] bool colour_err() const;
+
+  // Where the contexts are: --config, else the usual place.
+  [[nodiscard]] Result<fs::path> contexts_file() const;
 
   // Something worth knowing, on `err`; nothing with --quiet.
   void note(std::string_view text) const;

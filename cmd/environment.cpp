@@ -9,6 +9,7 @@
 #include "cmd/commands.h"
 #include "cmd/job_text.h"
 #include "cmd/output.h"
+#include "cmd/target.h"
 #include "orchestrator/api/json.h"
 
 namespace fuse::cmd {
@@ -18,6 +19,7 @@ namespace {
 struct ListOptions {
   EnvironmentFilter filter{};
   bool all_pages = false;
+  bool all_hosts = false;
 };
 
 std::string size_text(const ResourceSpec& spec) {
@@ -58,7 +60,19 @@ void print_table(const Context& context, const EnvironmentPage& page) {
   }
 }
 
-int run_list(Context& context, const ListOptions& options) {
+// Lists are about the active host, where there is one, unless another is meant.
+Result<ListOptions> on_active_host(const Context& context, ListOptions options) {
+  if (options.all_hosts || !options.filter.host_id.empty()) return options;
+  const auto target = find_target(context);
+  if (!target) return target.error();
+  if (*target) options.filter.host_id = (*target)->active_host;
+  return options;
+}
+
+int run_list(Context& context, const ListOptions& wanted) {
+  const auto limited = on_active_host(context, wanted);
+  if (!limited) return context.fail(limited.error());
+  const ListOptions& options = *limited;
   const auto api = context.connect(context);
   if (!api) return context.fail(api.error());
   const auto page = read_pages(**api, options);
@@ -90,6 +104,9 @@ void add_list(CLI::App& app, Invocation& invocation, const std::string& name,
   const auto options = std::make_shared<ListOptions>();
   auto* list = app.add_subcommand(name, "List environments");
   add_list_options(*list, *options);
+  if (name == "list") {
+    list->add_flag("--all", options->all_hosts, "On every host, not the active one alone");
+  }
   list->add_flag(ended_flags, options->filter.include_ended, "Also those that have ended");
   list->callback([&invocation, options] {
     invocation.action = [&invocation, options] { return run_list(invocation.context, *options); };

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cmd/output.h"
+#include "cmd/target.h"
 #include "fusefile/render.h"
 #include "fusefile/secrets.h"
 
@@ -119,8 +120,8 @@ std::variant<Launch, ExitCode> prepare_launch(Context& context, const LaunchOpti
 }
 
 std::string where_text(const Context& context) {
-  const auto config = read_config(context.variables);
-  return config && !config->url.empty() ? config->url : "this machine";
+  const auto target = find_target(context);
+  return target && *target ? (*target)->url : "this machine";
 }
 
 std::string plan_text(const Launch& launch, const std::string& where) {

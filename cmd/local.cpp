@@ -14,6 +14,7 @@
 #include "cmd/local_agent.h"
 #include "cmd/local_daemon.h"
 #include "cmd/output.h"
+#include "remote/remote_environments.h"
 
 namespace fuse::cmd {
 
@@ -56,10 +57,10 @@ nlohmann::ordered_json status_json(const Config& config, const std::optional<Dae
 }
 
 // How many environments it has; it must run.
-Result<std::size_t> count_environments(Context& context) {
-  const auto api = context.connect(context);
-  if (!api) return api.error();
-  const auto page = (*api)->list({.limit = 200});
+Result<std::size_t> count_environments(const Context& context, const LocalClient& local) {
+  auto http = local.http();
+  if (!http) return http.error();
+  const auto page = RemoteEnvironments(*std::move(http), context.clock).list({.limit = 200});
   if (!page) return page.error();
   return page->environments.size();
 }
@@ -73,7 +74,7 @@ int run_local_status(Context& context) {
   if (!info) return context.fail(info.error());
   std::size_t environments = 0;
   if (*info && (*info)->build_id == build_id()) {
-    const auto counted = count_environments(context);
+    const auto counted = count_environments(context, **local);
     if (!counted) return context.fail(counted.error());
     environments = *counted;
   }

@@ -47,7 +47,7 @@ class Wait {
     const auto waited = clock_.steady() - began_;
     if (waited >= options_.patience) return false;
     if (waited >= options_.silence && !std::exchange(told_, true)) {
-      const auto holder = StateLock::holder(options_.paths);
+      const auto holder = StateLock::holder(options_.paths.lock());
       say_(cat("waiting for fuse's background process", holder ? cat(" (pid ", *holder, ")") : "",
                "; what it does: ", options_.paths.log().native()));
     }
@@ -165,7 +165,7 @@ Result<void> LocalClient::ask_to_stop() {
 }
 
 Error LocalClient::no_answer(Start& start) const {
-  const auto holder = StateLock::holder(options_.paths);
+  const auto holder = StateLock::holder(options_.paths.lock());
   Error error = did_not_start(start, holder ? cat("(pid ", *holder, ") does not answer at ",
                                                   options_.paths.socket().native())
                                             : std::string("did not start in time"));
@@ -219,7 +219,7 @@ Result<std::optional<DaemonInfo>> LocalClient::stop() {
   if (!found || !*found) return found;
   if (const auto asked = ask_to_stop(); !asked) return asked.error();
   Wait wait(clock_, options_, say_);
-  while (StateLock::holder(options_.paths)) {
+  while (StateLock::holder(options_.paths.lock())) {
     if (wait.go_on()) continue;
     return Error{ErrorCode::unavailable,
                  cat("fuse's background process (pid ", (*found)->pid, ") is still stopping"),

@@ -78,7 +78,7 @@ HttpHandler make_handler(HttpHandler orchestrator, const LocalAgent& agent, Stop
 
 Result<std::unique_ptr<Orchestrator>> open_orchestrator(const LocalDaemonOptions& options,
                                                         const LocalDaemonParts& parts) {
-  auto key = read_or_make_key(parts.host, options.paths);
+  auto key = read_or_make_key(parts.host, options.paths.key());
   if (!key) return key.error();
   auto opened = Orchestrator::open({.database = options.paths.database(), .key = std::move(*key)},
                                    parts.clock, parts.log);
@@ -114,7 +114,7 @@ std::string wait_for_end(const LocalDaemonOptions& options, Orchestrator& orches
 
 Result<void> serve_local(const LocalDaemonOptions& options, const LocalDaemonParts& parts) {
   if (const auto prepared = prepare_state_dir(options.paths.dir); !prepared) return prepared;
-  const auto lock = StateLock::take(options.paths);
+  const auto lock = StateLock::take(options.paths.lock());
   if (!lock) return lock.error();
   if (!*lock) return {};
 

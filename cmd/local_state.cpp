@@ -25,9 +25,9 @@ namespace {
 constexpr std::size_t key_size = 32;
 constexpr std::uintmax_t most_log = 4U << 20U;
 
-Result<Fd> open_lock_file(const LocalPaths& paths, int flags) {
-  Fd file(::open(paths.lock().c_str(), flags | O_CLOEXEC, 0600));
-  if (!file.valid()) return errno_error(cat("open ", paths.lock().native()), errno);
+Result<Fd> open_lock_file(const fs::path& path, int flags) {
+  Fd file(::open(path.c_str(), flags | O_CLOEXEC, 0600));
+  if (!file.valid()) return errno_error(cat("open ", path.native()), errno);
   return file;
 }
 
@@ -51,17 +51,17 @@ Result<void> prepare_state_dir(const fs::path& dir) {
   return {};
 }
 
-Result<std::optional<StateLock>> StateLock::take(const LocalPaths& paths) {
-  auto file = open_lock_file(paths, O_RDWR | O_CREAT);
+Result<std::optional<StateLock>> StateLock::take(const fs::path& path) {
+  auto file = open_lock_file(path, O_RDWR | O_CREAT);
   if (!file) return file.error();
   // Somebody who asks for the holder has the lock for a moment too.
   for (int attempt = 0; ::flock(file->get(), LOCK_EX | LOCK_NB) != 0; ++attempt) {
-    if (errno != EWOULDBLOCK) return errno_error(cat("lock ", paths.lock().native()), errno);
+    if (errno != EWOULDBLOCK) return errno_error(cat("lock ", path.native()), errno);
     if (attempt == 5) return std::optional<StateLock>();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (::ftruncate(file->get(), 0) != 0) {
-    return errno_error(cat("empty ", paths.lock().native()), errno);
+    return errno_error(cat("empty ", path.native()), errno);
   }
   if (const auto written = write_all(file->get(), cat(::getpid(), "\n"), "write the lock");
       !written) {
@@ -70,29 +70,29 @@ Result<std::optional<StateLock>> StateLock::take(const LocalPaths& paths) {
   return std::optional<StateLock>(StateLock(std::move(*file)));
 }
 
-std::optional<pid_t> StateLock::holder(const LocalPaths& paths) {
-  const auto file = open_lock_file(paths, O_RDONLY);
+std::optional<pid_t> StateLock::holder(const fs::path& path) {
+  const auto file = open_lock_file(path, O_RDONLY);
   if (!file) return std::nullopt;
   if (::flock(file->get(), LOCK_SH | LOCK_NB) == 0) return std::nullopt;
-  const auto text = PosixHost().read_file(paths.lock());
+  const auto text = PosixHost().read_file(path);
   const auto pid = text ? parse_int(trim(*text)) : std::nullopt;
   return pid ? std::optional<pid_t>(static_cast<pid_t>(*pid)) : std::optional<pid_t>(0);
 }
 
-Result<std::string> read_or_make_key(Host& host, const LocalPaths& paths) {
-  auto key = host.read_file(paths.key());
+Result<std::string> read_or_make_key(Host& host, const fs::path& file) {
+  auto key = host.read_file(file);
   if (key && key->size() == key_size) return key;
   if (key) {
     return Error{ErrorCode::internal,
-                 cat("the key ", paths.key().native(), " is damaged: it has ", key->size(),
-                     " bytes, not ", key_size),
-                 {{"hint", cat("put back a copy of it, or remove it: rm ", paths.key().native(),
+                 cat("the key ", file.native(), " is damaged: it has ", key->size(), " bytes, not ",
+                     key_size),
+                 {{"hint", cat("put back a copy of it, or remove it: rm ", file.native(),
                                " (environments that have not started yet then lose their "
                                "secrets and fail)")}}};
   }
   if (key.error().code != ErrorCode::not_found) return key;
   std::string made = random_bytes(key_size);
-  if (const auto written = host.replace_file(paths.key(), made, 0600); !written) {
+  if (const auto written = host.replace_file(file, made, 0600); !written) {
     return written.error();
   }
   return made;

@@ -13,13 +13,13 @@ namespace fuse::cmd {
 // rights that it gives to others are taken away.
 Result<void> prepare_state_dir(const fs::path& dir);
 
-// What makes one process the background process of a state folder.
+// What makes one process the only one of a state folder.
 class StateLock {
  public:
   // Nothing when another process has it.  Holds our pid for people to see.
-  static Result<std::optional<StateLock>> take(const LocalPaths& paths);
+  static Result<std::optional<StateLock>> take(const fs::path& file);
   // The pid in the lock file; nothing when nobody holds the lock.
-  static std::optional<pid_t> holder(const LocalPaths& paths);
+  static std::optional<pid_t> holder(const fs::path& file);
 
  private:
   explicit StateLock(Fd file) : file_(std::move(file)) {}
@@ -28,7 +28,7 @@ class StateLock {
 
 // The 32 bytes that seal secrets in the database, made when there are none.
 // The error for a damaged file says what to do.
-Result<std::string> read_or_make_key(Host& host, const LocalPaths& paths);
+Result<std::string> read_or_make_key(Host& host, const fs::path& file);
 
 // Opens the log for appending, moving one beyond 4 MiB to daemon.log.1 first.
 Result<Fd> open_log(const LocalPaths& paths);

@@ -45,6 +45,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
                   .terminal = terminal,
                   .variables = process_variables(),
                   .connect = connect,
+                  .dial = dial,
                   .watch_signals = watch_signals,
                   .directory = fs::current_path(ignored)};
   const int code = run(arguments, context);

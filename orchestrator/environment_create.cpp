@@ -127,7 +127,7 @@ Result<EnvironmentRow> EnvironmentService::place_and_insert(
       options_.metrics->observe("orchestrator_placement_duration_seconds", {}, took.count());
     }
     if (!decision.placement) return decision.refusal;
-    const auto row = new_row(request, decision.placement->host_id);
+    const auto row = new_row(request, *decision.placement);
     if (!row) return row.error();
     auto done =
         store_.run([&](StoreTx& tx) { return insert(tx, *row, request, *decision.placement); });
@@ -140,7 +140,7 @@ Result<EnvironmentRow> EnvironmentService::place_and_insert(
 }
 
 Result<EnvironmentRow> EnvironmentService::new_row(const CreateEnvironmentRequest& request,
-                                                   const std::string& host_id) const {
+                                                   const Placement& placement) const {
   const WallTime now = clock_.wall();
   EnvironmentRow row{.created = now,
                      .on_exit = request.on_exit,
@@ -151,10 +151,12 @@ Result<EnvironmentRow> EnvironmentService::new_row(const CreateEnvironmentReques
                      .uid = new_ulid(now),
                      .state = EnvironmentState::provisioning,
                      .task_id = request.task_id,
-                     .host_id = host_id,
+                     .host_id = placement.host_id,
                      .spec = request.spec,
                      .created_at = to_rfc3339(now),
-                     .updated_at = to_rfc3339(now)};
+                     .updated_at = to_rfc3339(now),
+                     .gpu_device_uuids = placement.gpu_device_uuids,
+                     .mig_instance_uuids = placement.mig_instance_uuids};
   if (row.has_job) {
     for (const BuildStep& step : request.phases->build) row.step_names.push_back(step.name);
     row.environment.job = JobStatus{.steps = static_cast<std::int32_t>(row.step_names.size())};

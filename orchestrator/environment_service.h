@@ -58,7 +58,7 @@ class EnvironmentService final : public EnvironmentApi {
                                      const CreateOptions& options);
   Result<EnvironmentRow> place_and_insert(const CreateEnvironmentRequest& request);
   Result<EnvironmentRow> new_row(const CreateEnvironmentRequest& request,
-                                 const std::string& host_id) const;
+                                 const Placement& placement) const;
   Result<void> insert(StoreTx& tx, const EnvironmentRow& row,
                       const CreateEnvironmentRequest& request, const Placement& placement) const;
   Result<void> refuse_duplicate(const std::string& task_id);

@@ -50,7 +50,7 @@ Result<void> check_gpus(const RegisterHostRequest& request) {
     return invalid("mig_profiles requires backend \"qemu\"");
   }
   for (const auto& [profile, count] : capacity.mig_profiles) {
-    if (!is_mig_profile(profile)) {
+    if (!is_profile_of_mig(profile)) {
       return invalid(cat("mig_profiles[", profile,
                          "]: invalid MIG profile (expected mig-parted form like \"1g.10gb\")"));
     }

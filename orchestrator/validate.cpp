@@ -40,7 +40,7 @@ Result<void> check_gpus(const ResourceSpec& spec) {
   std::vector<std::string> problems;
   if (spec.gpus < 0) problems.emplace_back("spec.gpus must not be negative");
   if (!spec.gpu_profile.empty()) {
-    if (!is_mig_profile(spec.gpu_profile)) {
+    if (!is_profile_of_mig(spec.gpu_profile)) {
       problems.push_back(cat("spec.gpu_profile: invalid MIG profile \"", spec.gpu_profile,
                              "\" (expected mig-parted form like \"1g.10gb\")"));
     }
@@ -279,7 +279,7 @@ Result<void> check_seed(const CreateEnvironmentRequest& request) {
 
 }  // namespace
 
-bool is_mig_profile(std::string_view text) {
+bool is_profile_of_mig(std::string_view text) {
   const std::string profile = lowercase(text);
   std::string_view rest = profile;
   if (rest.size() < 3 || rest[0] < '1' || rest[0] > '7' || rest.substr(1, 2) != "g.") return false;

@@ -16,7 +16,7 @@ struct ValidationFacts {
 };
 
 // [1-7]g.[0-9]+gb(+me)?, in any case.
-bool is_mig_profile(std::string_view text);
+bool is_profile_of_mig(std::string_view text);
 
 // Checks a create in the wire's order; the first thing that is wrong is the
 // error.

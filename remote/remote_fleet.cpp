@@ -75,8 +75,8 @@ Result<void> RemoteFleet::remove_host(const std::string& id) {
 }
 
 Result<Explanation> RemoteFleet::explain(const ResourceSpec& spec) {
-  const auto reply = send_call(
-      *http_, json_call("POST", "/v1/placements/explain", {{"spec", to_json(spec)}}));
+  const auto reply =
+      send_call(*http_, json_call("POST", "/v1/placements/explain", {{"spec", to_json(spec)}}));
   if (reply) return parsed_reply(*http_, *reply, &parse_explanation);
   if (reply.error().code != ErrorCode::route_not_found) return reply.error();
   return Error{ErrorCode::unimplemented,
@@ -98,8 +98,8 @@ Result<std::vector<ApiKey>> RemoteFleet::list_keys() {
 }
 
 Result<void> RemoteFleet::revoke_key(const std::string& id) {
-  const auto reply = send_call(
-      *http_, {.method = "DELETE", .target = cat("/v1/api-keys/", percent_encode(id))});
+  const auto reply =
+      send_call(*http_, {.method = "DELETE", .target = cat("/v1/api-keys/", percent_encode(id))});
   if (!reply) return reply.error();
   return {};
 }

@@ -64,6 +64,9 @@ Environment read_environment(JsonReader& reader) {
   environment.created_at = reader.text("created_at").value_or("");
   environment.updated_at = reader.text("updated_at").value_or("");
   environment.error = reader.text("error").value_or("");
+  using Texts = std::vector<std::string>;
+  environment.gpu_device_uuids = reader.texts("gpu_device_uuids").value_or(Texts());
+  environment.mig_instance_uuids = reader.texts("mig_instance_uuids").value_or(Texts());
   environment.endpoints = objects_in<Endpoint>(reader, "endpoints", [](JsonReader& entry) {
     return Endpoint{.as = entry.text("as").value_or(""),
                     .url = entry.text("url").value_or(""),
@@ -106,6 +109,8 @@ Json to_json(const Environment& environment) {
   out["updated_at"] = environment.updated_at;
   put(out, "error", environment.error);
   if (!environment.endpoints.empty()) out["endpoints"] = list_of(environment.endpoints);
+  put(out, "gpu_device_uuids", environment.gpu_device_uuids);
+  put(out, "mig_instance_uuids", environment.mig_instance_uuids);
   if (environment.health) {
     Json health = {{"state", environment.health->state}, {"since", environment.health->since}};
     put(health, "failures", environment.health->failures);

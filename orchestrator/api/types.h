@@ -143,6 +143,9 @@ struct Environment {
   std::vector<Endpoint> endpoints{};
   std::optional<Health> health{};
   std::optional<JobStatus> job{};  // ours
+  // ours: what is bound to it, where its host lists what it has
+  std::vector<std::string> gpu_device_uuids{};
+  std::vector<std::string> mig_instance_uuids{};
 };
 
 // One entry of an environment's event stream.  Only kind "state" carries a

@@ -9,20 +9,21 @@ namespace {
 
 // Settings as they come from the three places.
 struct SettingsWorld {
-  AgentFlags flags{};
+  SettingFlags flags{};
   std::map<std::string, std::string> variables{{"QEMU_AGENT_TOKEN", "sesame"}};
   TestFolder folder{};
   PosixHost host{};
 
   Result<AgentSettings> read(const std::string& file_text = "") {
     folder.write("agent.env", file_text);
+    flags.file = (folder.path() / "agent.env").native();
     return read_agent_settings(
         flags,
         [this](const std::string& name) -> std::optional<std::string> {
           const auto found = variables.find(name);
           return found == variables.end() ? std::nullopt : std::optional(found->second);
         },
-        host, folder.path() / "agent.env");
+        host);
   }
   std::string refusal(const std::string& file_text = "") {
     const auto settings = read(file_text);
@@ -57,7 +58,7 @@ TEST_CASE("an agent's settings have the defaults that operators know") {
 
 TEST_CASE("a flag goes before a variable, and a variable before the file") {
   SettingsWorld world;
-  world.flags.emplace("QEMU_AGENT_PORT", "1");
+  world.flags.values.emplace("QEMU_AGENT_PORT", "1");
   world.variables["QEMU_AGENT_PORT"] = "2";
   world.variables["FUSED_PORT"] = "22";
   world.variables["QEMU_DIR"] = "/srv/./vms/";
@@ -85,7 +86,7 @@ TEST_CASE("a setting that cannot be meant is refused, by the name it was given b
   world.variables["QEMU_DIR"] = "vms";
   CHECK(world.refusal() == "QEMU_DIR must be an absolute path, got \"vms\"");
   world.variables.erase("QEMU_DIR");
-  world.flags.emplace("FUSE_ACCEL", "fast");
+  world.flags.values.emplace("FUSE_ACCEL", "fast");
   CHECK(world.refusal() == "--accel must be one of auto, kvm, tcg, got \"fast\"");
 }
 
@@ -96,11 +97,11 @@ TEST_CASE("an agent without a token does not start, and the token is never a fla
         "the agent has no token: set QEMU_AGENT_TOKEN, or name a file with --token-file");
   CHECK(world.read("QEMU_AGENT_TOKEN=from-the-file\n").value().token == "from-the-file");
   world.folder.write("token", "from a file of its own\n");
-  world.flags.emplace("QEMU_AGENT_TOKEN_FILE", (world.folder.path() / "token").native());
+  world.flags.values.emplace("QEMU_AGENT_TOKEN_FILE", (world.folder.path() / "token").native());
   CHECK(world.refusal().find("no blanks") != std::string::npos);
   world.folder.write("token", "s3cret\n");
   CHECK(world.read("QEMU_AGENT_TOKEN=from-the-file\n").value().token == "s3cret");
-  for (const AgentSetting& setting : agent_settings()) {
+  for (const Setting& setting : agent_settings()) {
     CHECK(setting.variable != "QEMU_AGENT_TOKEN");
   }
 }
@@ -120,10 +121,12 @@ TEST_CASE("a certificate and its key come together") {
 TEST_CASE("every variable and every flag of the agent is there once, and known to the file") {
   std::set<std::string_view> variables;
   std::set<std::string_view> flags;
-  for (const AgentSetting& setting : agent_settings()) {
+  for (const Setting& setting : agent_settings()) {
     CHECK(variables.insert(setting.variable).second);
     CHECK(flags.insert(setting.flag).second);
-    CHECK(parse_agent_file(std::string(setting.variable) + "=x", "f").has_value());
+    CHECK(parse_settings(std::string(setting.variable) + "=x", "f",
+                         {"the agent", agent_settings(), {}})
+              .has_value());
   }
   for (const char* const known :
        {"QEMU_DIR", "BASE_ROOTFS", "IMAGES_DIR", "OVMF_CODE", "QEMU_BIN", "VFIO_INVENTORY",
@@ -136,7 +139,7 @@ TEST_CASE("every variable and every flag of the agent is there once, and known t
 
 TEST_CASE("settings that mean nothing to this agent are taken and told of") {
   SettingsWorld world;
-  world.flags.emplace("OVMF_CODE", "/usr/share/OVMF/OVMF_CODE.fd");
+  world.flags.values.emplace("OVMF_CODE", "/usr/share/OVMF/OVMF_CODE.fd");
   world.variables["MIG_SETUP_SCRIPT"] = "/opt/mig.sh";
   const auto settings = world.read();
   REQUIRE(settings);

@@ -58,7 +58,7 @@ struct LocalWorld {
     REQUIRE(info);
     return *info;
   }
-  bool runs() { return StateLock::holder(paths).has_value(); }
+  bool runs() { return StateLock::holder(paths.lock()).has_value(); }
 };
 
 bool is_alive(std::int64_t pid) {
@@ -116,7 +116,7 @@ TEST_CASE("the background process is started once, private, and says so once") {
   CHECK(mode_of(world.paths.key()) == 0600);
   CHECK(mode_of(world.paths.database()) == 0600);
   CHECK(fs::file_size(world.paths.key()) == 32);
-  CHECK(StateLock::holder(world.paths) == static_cast<pid_t>(info.pid));
+  CHECK(StateLock::holder(world.paths.lock()) == static_cast<pid_t>(info.pid));
 }
 
 TEST_CASE("clients that come at the same time start one background process between them") {
@@ -287,7 +287,7 @@ TEST_CASE("one that is long in answering is waited for, and the user told") {
 
   // One that has the lock and never answers is named in the end.
   REQUIRE(client.stop());
-  const auto lock = StateLock::take(world.paths);
+  const auto lock = StateLock::take(world.paths.lock());
   REQUIRE(lock);
   REQUIRE(*lock);
   LocalClient impatient({.paths = world.paths,

@@ -176,7 +176,6 @@ TEST_CASE("the state is kept where the environment says") {
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().message.find("XDG_STATE_HOME") != std::string::npos);
   CHECK_FALSE(config_of({{"FUSE_STATE", "relative"}}));
-  CHECK(config_of({{"FUSE_URL", "http://fuse.example"}})->state_dir.empty());
 }
 
 TEST_CASE("a background process gets none of the user's other variables") {

@@ -14,6 +14,7 @@
 #include "cmd/commands.h"
 #include "tests/catch.h"
 #include "tests/cmd/fake_environments.h"
+#include "tests/fakes/handler_http_client.h"
 
 namespace fuse::cmd {
 
@@ -111,6 +112,8 @@ struct World {
   FakeEnvironments environments{};
   std::map<std::string, std::string> variables{{"TERM", "xterm"}};
   std::optional<Error> connect_error{};
+  // What an orchestrator elsewhere answers.
+  HttpHandler elsewhere = [](const HttpRequest& /*request*/) { return text_response(404, ""); };
   FakeSignals signals{};
 
   // Runs the command line and returns its exit code.
@@ -124,6 +127,10 @@ struct World {
     context.connect = [this](Context&) -> Result<std::unique_ptr<EnvironmentApi>> {
       if (connect_error) return *connect_error;
       return std::unique_ptr<EnvironmentApi>(std::make_unique<Borrowed>(environments));
+    };
+    context.dial = [this](Context&) -> Result<std::unique_ptr<HttpClient>> {
+      if (connect_error) return *connect_error;
+      return make_handler_client(elsewhere);
     };
     context.watch_signals = [this](const std::vector<int>& numbers, SignalHandler handler) {
       return signals.watch(numbers, std::move(handler));
