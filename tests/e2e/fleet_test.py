@@ -142,7 +142,7 @@ class FleetTest(E2eTest):
 
     @limit(600)
     def test_restarts(self):
-        """orchestrator and agent are killed while a job runs; its output and code are whole"""
+        """a job outlives the kill of orchestrator and agent with its output and code whole"""
         self.connect()
         self.expect(self.enter())
         lines = 40
