@@ -28,13 +28,13 @@ run: build
 	DATA_KEY=$${DATA_KEY:-an-example} build/fuse run $(EXAMPLE) --secret DATA_KEY
 
 test:
-	scripts/setup build run
+	scripts/setup build run test
 	cmake --preset release
 	cmake --build --preset release
 	tests/run release
 
 unit:
-	scripts/setup build
+	scripts/setup build test
 	cmake --preset release
 	cmake --build --preset release
 	tests/run release --label-regex unit
@@ -48,7 +48,7 @@ format:
 	tests/lint/format.sh --fix
 
 asan tsan:
-	scripts/setup build
+	scripts/setup build test
 	cmake --preset $@
 	cmake --build --preset $@
 	tests/run $@ --label-regex unit

@@ -1,7 +1,7 @@
 # The third-party libraries, each under one name:
 #
 #   fuse::yaml  fuse::json  fuse::cli11  fuse::httplib  fuse::curl
-#   fuse::sqlite  fuse::openssl  fuse::catch2
+#   fuse::sqlite  fuse::pq  fuse::openssl  fuse::catch2
 #
 # All are linked from static archives, in every preset; what differs is whether
 # the C library is.
@@ -63,6 +63,12 @@ foreach(library IN LISTS crypto_needs)
 endforeach()
 fuse_archive(crypto libcrypto.a openssl/evp.h DEPENDS ${crypto_archives})
 fuse_archive(openssl libssl.a openssl/ssl.h DEPENDS fuse::crypto)
+
+fuse_archive(pgport libpgport.a postgres_ext.h FROM "${fuse_deps_prefix}")
+fuse_archive(pgcommon libpgcommon.a postgres_ext.h FROM "${fuse_deps_prefix}"
+  DEPENDS fuse::pgport)
+fuse_archive(pq libpq.a libpq-fe.h FROM "${fuse_deps_prefix}"
+  DEPENDS fuse::pgcommon fuse::pgport fuse::openssl m)
 
 fuse_archive(curl libcurl.a curl/curl.h FROM "${fuse_deps_prefix}" DEPENDS fuse::openssl)
 

@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "base/text.h"
@@ -11,6 +12,7 @@
 #include "cmd/local_state.h"
 #include "cmd/stop_request.h"
 #include "orchestrator/http.h"
+#include "orchestrator/postgres.h"
 #include "remote/remote_host_agent.h"
 
 namespace fuse::cmd {
@@ -38,8 +40,28 @@ Result<std::string> key_of(const OrchestratorSettings& settings, Host& host, Log
   return key;
 }
 
+// The database in words, without a password.
+std::string place_of(const OrchestratorSettings& settings) {
+  if (settings.database_url.empty()) return settings.database.native();
+  return postgres_place(settings.database_url).value();
+}
+
+// Keeps a file's database for this process alone; a server is shared.
+Result<std::optional<StateLock>> lock_state(const OrchestratorSettings& settings, Host& host) {
+  if (!settings.database_url.empty()) return std::optional<StateLock>();
+  const fs::path dir = settings.database.parent_path();
+  if (const auto made = host.make_dirs(dir, 0700); !made) return made.error();
+  const fs::path file = dir / "lock";
+  auto lock = StateLock::take(file);
+  if (!lock || *lock) return lock;
+  return Error{ErrorCode::conflict,
+               cat("another orchestrator (pid ", StateLock::holder(file).value_or(0), ") has ",
+                   settings.database.native())};
+}
+
 OrchestratorConfig config_of(const OrchestratorSettings& settings, std::string key, Clock& clock) {
   return {.database = settings.database,
+          .database_url = settings.database_url,
           .key = std::move(key),
           .prefix = settings.prefix,
           .workers = settings.workers,
@@ -72,24 +94,16 @@ Result<void> serve_orchestrator(const OrchestratorSettings& settings,
   parts.log.info("starting", {{"version", std::string(version())},
                               {"build_id", build_id()},
                               {"pid", cat(::getpid())},
-                              {"database", settings.database.native()}});
+                              {"database", place_of(settings)}});
   for (const std::string& warning : settings.warnings) parts.log.warning(warning);
-  const fs::path dir = settings.database.parent_path();
-  if (const auto made = parts.host.make_dirs(dir, 0700); !made) return made;
-  const fs::path lock_file = dir / "lock";
-  const auto lock = StateLock::take(lock_file);
+  const auto lock = lock_state(settings, parts.host);
   if (!lock) return lock.error();
-  if (!*lock) {
-    return Error{ErrorCode::conflict,
-                 cat("another orchestrator (pid ", StateLock::holder(lock_file).value_or(0),
-                     ") has ", settings.database.native())};
-  }
   auto key = key_of(settings, parts.host, parts.log);
   if (!key) return key.error();
   const auto orchestrator =
       Orchestrator::open(config_of(settings, *std::move(key), parts.clock), parts.clock, parts.log);
   if (!orchestrator) {
-    return in_context(cat("open the database ", settings.database.native()), orchestrator.error());
+    return in_context(cat("open the database ", place_of(settings)), orchestrator.error());
   }
   const auto server = HttpServer::listen(settings.listen, server_options_of(settings),
                                          (*orchestrator)->handler(), parts.log);

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "orchestrator/postgres.h"
+
 namespace fuse::cmd {
 
 namespace {
@@ -128,8 +130,17 @@ void read_values(SettingSources& sources, OrchestratorSettings& settings) {
     if (sources.text(variable).empty()) continue;
     settings.warnings.push_back(cat(sources.origin(variable), " has no effect"));
   }
-  if (!sources.text("DATABASE_URL").empty()) {
-    sources.complain("DATABASE_URL", "names a server, but this build keeps its state in SQLite");
+}
+
+// Several replicas must seal and open with one key, so none is made for them.
+void read_server(SettingSources& sources, OrchestratorSettings& settings) {
+  settings.database_url = sources.text("DATABASE_URL");
+  if (settings.database_url.empty()) return;
+  if (const auto place = postgres_place(settings.database_url); !place) {
+    sources.complain("DATABASE_URL", "must be as postgresql://USER:PASSWORD@HOST/DATABASE");
+  }
+  if (settings.key.empty()) {
+    sources.complain("DATABASE_URL", "needs TOKEN_ENCRYPTION_KEY, the same for every replica");
   }
 }
 
@@ -198,6 +209,7 @@ Result<OrchestratorSettings> read_orchestrator_settings(const SettingFlags& flag
   read_places(sources, variables, settings);
   read_values(sources, settings);
   read_key(sources, settings);
+  read_server(sources, settings);
   settle_access(sources, settings);
   if (sources.problem()) return *sources.problem();
   return settings;

@@ -19,9 +19,10 @@ Settings orchestrator_settings();
 struct OrchestratorSettings {
   TcpEndpoint listen{.host = "0.0.0.0", .port = 8080};
   std::optional<TlsFiles> tls{};
-  fs::path database{};  // SQLite
-  fs::path key_file{};  // made when it is missing; without a key of 64 hex digits
-  std::string key{};    // 32 bytes; empty: the file's
+  fs::path database{};         // SQLite
+  std::string database_url{};  // PostgreSQL, instead of it
+  fs::path key_file{};         // made when it is missing; without a key of 64 hex digits
+  std::string key{};           // 32 bytes; empty: the file's
   CallerRules callers{};
   std::string prefix = "fuse-";
   PlacementPolicy policy = PlacementPolicy::spread;

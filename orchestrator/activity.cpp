@@ -1,5 +1,6 @@
 #include "orchestrator/activity.h"
 
+#include <iterator>
 #include <utility>
 
 namespace fuse {
@@ -15,6 +16,7 @@ class Activity::Followed final : public AttachSession {
       Entry& entry = entries[uid_];
       --entry.open;
       entry.last = activity_.clock_.steady();
+      entry.news = true;
     });
   }
   Followed(const Followed&) = delete;
@@ -31,7 +33,11 @@ class Activity::Followed final : public AttachSession {
 };
 
 void Activity::note(const std::string& uid) {
-  entries_.with([&](auto& entries) { entries[uid].last = clock_.steady(); });
+  entries_.with([&](auto& entries) {
+    Entry& entry = entries[uid];
+    entry.last = clock_.steady();
+    entry.news = true;
+  });
 }
 
 std::unique_ptr<AttachSession> Activity::follow(const std::string& uid,
@@ -48,8 +54,17 @@ std::chrono::nanoseconds Activity::idle(const std::string& uid) const {
   });
 }
 
-void Activity::forget(const std::string& uid) {
-  entries_.with([&](auto& entries) { entries.erase(uid); });
+std::vector<std::string> Activity::take_news() {
+  std::vector<std::string> out;
+  entries_.with([&](auto& entries) {
+    for (auto at = entries.begin(); at != entries.end();) {
+      Entry& entry = at->second;
+      const bool news = std::exchange(entry.news, false) || entry.open > 0;
+      if (news) out.push_back(at->first);
+      at = news ? std::next(at) : entries.erase(at);
+    }
+  });
+  return out;
 }
 
 }  // namespace fuse

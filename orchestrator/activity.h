@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/locked.h"
@@ -10,7 +11,7 @@
 
 namespace fuse {
 
-// When somebody last did something in an environment: an exec counts when it
+// When somebody last did something in an environment through this process: an exec counts when it
 // begins and ends, an attach as long as it is open.  Safe from several threads.
 class Activity {
  public:
@@ -22,13 +23,16 @@ class Activity {
                                         std::unique_ptr<AttachSession> session);
   // For how long nothing happened; since we started when nothing is known.
   [[nodiscard]] std::chrono::nanoseconds idle(const std::string& uid) const;
-  void forget(const std::string& uid);
+  // What was active since this was last asked, to be kept where other processes
+  // see it; the rest is forgotten.
+  std::vector<std::string> take_news();
 
  private:
   class Followed;
   struct Entry {
     SteadyTime last{};
     int open = 0;
+    bool news = true;
   };
   const Clock& clock_;
   SteadyTime since_;

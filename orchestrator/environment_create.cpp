@@ -23,6 +23,11 @@ bool is_unique_violation(const Error& error) {
          reason->second == "unique";
 }
 
+bool is_unknown_commit(const Error& error) {
+  const auto reason = error.details.find("reason");
+  return reason != error.details.end() && reason->second == "commit";
+}
+
 // Why an insert was given up, for the one who runs the transaction.
 Error hitch(const std::string& what) {
   return {ErrorCode::conflict, what, {{"hitch", what}}};
@@ -132,6 +137,12 @@ Result<EnvironmentRow> EnvironmentService::place_and_insert(
     auto done =
         store_.run([&](StoreTx& tx) { return insert(tx, *row, request, *decision.placement); });
     if (done) return *row;
+    if (is_unknown_commit(done.error())) {
+      // The connection broke at the commit: what is there now tells.
+      const auto there = by_uid(row->environment.uid);
+      if (!there) return there.error();
+      if (*there) return **there;
+    }
     const auto hitch = done.error().details.find("hitch");
     if (hitch == done.error().details.end()) return done.error();
   }

@@ -13,7 +13,8 @@ namespace fuse {
 namespace {
 
 constexpr std::string_view columns =
-    "uid, revision, created, ended, vm_id, final_state, error_code, on_exit, settle_seconds, "
+    "uid, revision, created, active, ended, vm_id, final_state, error_code, on_exit, "
+    "settle_seconds, "
     "has_job, probes_health, step_names, body";
 
 ErrorCode error_code_named(std::string_view name) {
@@ -37,6 +38,7 @@ Result<EnvironmentRow> to_row(const SqlRow& row) {
   out.environment = *std::move(environment);
   out.revision = row.integer("revision");
   out.created = from_sql_time(row.integer("created"));
+  out.active = from_sql_time(row.integer("active"));
   if (!row.null("ended")) out.ended = from_sql_time(row.integer("ended"));
   out.vm_id = row.text("vm_id");
   out.final_state =
@@ -165,6 +167,13 @@ Result<std::vector<EnvironmentRow>> EnvironmentTable::live_on(const std::string&
                                 " FROM environments WHERE host_id = $1 AND ended IS NULL "
                                 "ORDER BY id"),
                             {host_id}));
+}
+
+Result<void> EnvironmentTable::note_active(const std::string& uid, WallTime time) {
+  auto done = sql_.execute("UPDATE environments SET active = $2 WHERE uid = $1 AND active < $2",
+                           {uid, to_sql_time(time)});
+  if (!done) return done.error();
+  return {};
 }
 
 Result<std::int64_t> EnvironmentTable::remove_ended_before(WallTime time) {

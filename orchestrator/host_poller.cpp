@@ -62,7 +62,7 @@ void HostPoller::ask(const std::string& id) {
 
 Result<void> HostPoller::refresh(const std::string& id, const HostCapacity& probed) {
   return store_.run([&](StoreTx& tx) -> Result<void> {
-    auto row = tx.hosts.by_id(id);
+    auto row = tx.hosts.to_change(id);
     if (!row) return row.error();
     if (!*row) return {};
     HostCapacity fresh = merged_capacity((*row)->declared, probed);

@@ -72,7 +72,7 @@ Result<HostInfo> HostService::register_host(const RegisterHostRequest& given) {
   const auto registration = register_with(request, probed);
   if (!registration) return registration.error();
   auto entered = store_.run([&](StoreTx& tx) -> Result<void> {
-    const auto known = tx.hosts.by_id(request.id);
+    const auto known = tx.hosts.to_change(request.id);
     if (!known) return known.error();
     const HostRow row = registered_row(request, *registration, *known, clock_.wall());
     return known->has_value() ? tx.hosts.update(row) : tx.hosts.insert(row);
@@ -113,7 +113,7 @@ Result<HostInfo> HostService::get_host(const std::string& id) {
 
 Result<void> HostService::change_host(const std::string& id, HostAction action) {
   return store_.run([&](StoreTx& tx) -> Result<void> {
-    auto row = tx.hosts.by_id(id);
+    auto row = tx.hosts.to_change(id);
     if (!row) return row.error();
     if (!*row) return no_such_host(id);
     (*row)->info.state = state_after(action);
@@ -127,7 +127,7 @@ Result<void> HostService::remove_host(const std::string& id) {
     return Error{ErrorCode::conflict, cat("host ", id, " is this process itself")};
   }
   return store_.run([&](StoreTx& tx) -> Result<void> {
-    const auto row = tx.hosts.by_id(id);
+    const auto row = tx.hosts.to_change(id);
     if (!row) return row.error();
     if (!*row) return no_such_host(id);
     const auto live = tx.environments.live_on(id);

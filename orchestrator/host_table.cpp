@@ -48,7 +48,16 @@ Result<void> HostTable::update(const HostRow& row) {
 }
 
 Result<std::optional<HostRow>> HostTable::by_id(const std::string& id) {
-  const auto rows = sql_.query("SELECT version, token, seen, body FROM hosts WHERE id = $1", {id});
+  return one("", id);
+}
+
+Result<std::optional<HostRow>> HostTable::to_change(const std::string& id) {
+  return one(sql_.row_lock(), id);
+}
+
+Result<std::optional<HostRow>> HostTable::one(std::string_view lock, const std::string& id) {
+  const auto rows =
+      sql_.query(cat("SELECT version, token, seen, body FROM hosts WHERE id = $1", lock), {id});
   if (!rows) return rows.error();
   if (rows->empty()) return std::optional<HostRow>();
   const SqlRow& row = rows->front();

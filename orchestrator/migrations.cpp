@@ -84,8 +84,10 @@ constexpr std::array<std::string_view, 12> first = {
 ))",
 };
 
-// Callers, and work that one process of several does.
-constexpr std::array<std::string_view, 3> second = {
+// Callers, work that one process of several does, and what each should know of the
+// others.
+constexpr std::array<std::string_view, 4> second = {
+    "ALTER TABLE environments ADD COLUMN active BIGINT NOT NULL DEFAULT 0",
     R"(CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
   hash TEXT NOT NULL UNIQUE,
@@ -128,6 +130,7 @@ Result<std::int64_t> read_version(SqlConnection& sql) {
 Result<std::int64_t> current_version(SqlConnection& sql) {
   auto transaction = SqlTransaction::begin(sql);
   if (!transaction) return transaction.error();
+  if (auto locked = sql.lock_schema(); !locked) return locked.error();
   auto made = sql.execute(
       "CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)", {});
   if (!made) return made.error();
@@ -140,6 +143,7 @@ Result<std::int64_t> current_version(SqlConnection& sql) {
 Result<void> apply(SqlConnection& sql, std::span<const Migration> steps) {
   auto transaction = SqlTransaction::begin(sql);
   if (!transaction) return transaction.error();
+  if (auto locked = sql.lock_schema(); !locked) return locked;
   // Another process may have been faster since the version was looked at.
   const auto version = read_version(sql);
   if (!version) return version.error();

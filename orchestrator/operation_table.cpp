@@ -53,12 +53,14 @@ Result<void> OperationTable::insert(const OperationRow& row) {
 }
 
 Result<std::optional<OperationRow>> OperationTable::by_id(const std::string& id) {
-  return first_of(sql_.query(cat("SELECT ", columns, " FROM operations WHERE id = $1"), {id}));
+  return first_of(
+      sql_.query(cat("SELECT ", columns, " FROM operations WHERE id = $1", sql_.row_lock()), {id}));
 }
 
 Result<std::optional<OperationRow>> OperationTable::of_environment(const std::string& uid) {
-  return first_of(
-      sql_.query(cat("SELECT ", columns, " FROM operations WHERE environment_uid = $1"), {uid}));
+  return first_of(sql_.query(
+      cat("SELECT ", columns, " FROM operations WHERE environment_uid = $1", sql_.row_lock()),
+      {uid}));
 }
 
 Result<std::optional<OperationRow>> OperationTable::claim(const std::string& owner, WallTime now,

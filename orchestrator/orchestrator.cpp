@@ -11,6 +11,7 @@
 #include "orchestrator/host_poller.h"
 #include "orchestrator/host_service.h"
 #include "orchestrator/http.h"
+#include "orchestrator/postgres.h"
 #include "orchestrator/reconciler.h"
 #include "orchestrator/registration.h"
 #include "orchestrator/sqlite.h"
@@ -25,8 +26,8 @@ constexpr std::chrono::seconds between_renewals{15};
 constexpr std::chrono::seconds between_passes{30};
 constexpr std::chrono::seconds between_polls{10};
 
-WorkerOptions worker_options() {
-  return {.owner = random_hex(16), .lease = lease};
+WorkerOptions worker_options(const std::string& owner) {
+  return {.owner = owner, .lease = lease};
 }
 
 EnvironmentServiceOptions service_options(const OrchestratorConfig& config, Metrics& metrics) {
@@ -35,6 +36,22 @@ EnvironmentServiceOptions service_options(const OrchestratorConfig& config, Metr
           .most_startup = config.most_startup,
           .policy = config.policy,
           .metrics = &metrics};
+}
+
+Result<std::unique_ptr<Store>> open_store(const OrchestratorConfig& config) {
+  if (!config.database_url.empty()) {
+    const auto open = [uri = config.database_url] { return open_postgres(uri); };
+    const auto connections = static_cast<std::size_t>(config.connections);
+    return Store::open(std::make_unique<SqlPool>(open, connections), config.key);
+  }
+  auto sql = open_sqlite(config.database);
+  if (!sql) return sql.error();
+  auto store = Store::open(*std::move(sql), config.key);
+  if (!store) return store;
+  // A file has one user at a time: whoever held a lease is gone.
+  auto freed = (*store)->run([](StoreTx& tx) { return tx.operations.free_all(); });
+  if (!freed) return freed.error();
+  return store;
 }
 
 // The row of a host, new or as it was with what its agent says now.
@@ -69,14 +86,37 @@ struct Orchestrator::Parts {
         metrics(orchestrator_metrics()),
         service(*store, directory, activity, clock, service_options(config, metrics)),
         hosts(*store, directory, service.fleet(), clock, {config.connect, config.policy}),
-        worker(*store, directory, clock, log, worker_options()),
+        worker(*store, directory, clock, log, worker_options(owner)),
         poller(*store, directory, clock, log),
         reconciler({*store, directory, activity, clock, log, metrics},
                    {.retention = config.retention}) {}
 
+  // Whether this process is the one that reconciles, for the next few passes.
+  bool reconciles() {
+    const WallTime now = clock.wall();
+    const auto taken = transact<LeaseTable::Taken>(*store, [&](StoreTx& tx) {
+      return tx.leases.take("reconcile", owner, now, now + 3 * between_passes);
+    });
+    if (!taken) log.error("cannot take the lease", {{"error", taken.error().message}});
+    return taken && *taken == LeaseTable::Taken::yes;
+  }
+  void keep_activity() {
+    const std::vector<std::string> active = activity.take_news();
+    if (active.empty()) return;
+    const WallTime now = clock.wall();
+    auto kept = store->run([&](StoreTx& tx) -> Result<void> {
+      for (const std::string& uid : active) {
+        if (auto done = tx.environments.note_active(uid, now); !done) return done;
+      }
+      return {};
+    });
+    if (!kept) log.error("cannot note what is active", {{"error", kept.error().message}});
+  }
+
   OrchestratorConfig config;
   Clock& clock;
   Log& log;
+  std::string owner = random_hex(16);  // of leases; nobody else's
   std::unique_ptr<Store> store;
   HostDirectory directory;
   Activity activity;
@@ -98,13 +138,8 @@ Orchestrator::~Orchestrator() {
 
 Result<std::unique_ptr<Orchestrator>> Orchestrator::open(OrchestratorConfig config, Clock& clock,
                                                          Log& log) {
-  auto sql = open_sqlite(config.database);
-  if (!sql) return sql.error();
-  auto store = Store::open(*std::move(sql), config.key);
+  auto store = open_store(config);
   if (!store) return store.error();
-  // SQLite has one user at a time: whoever held a lease is gone.
-  auto freed = (*store)->run([](StoreTx& tx) { return tx.operations.free_all(); });
-  if (!freed) return freed.error();
   auto parts = std::make_unique<Parts>(std::move(config), *std::move(store), clock, log);
   return std::unique_ptr<Orchestrator>(new Orchestrator(std::move(parts)));
 }
@@ -114,7 +149,7 @@ Result<void> Orchestrator::attach_local_host(const LocalHost& host, HostAgent ag
   if (!capacity) return in_context(cat("host ", host.id), capacity.error());
   const WallTime now = parts_->clock.wall();
   auto entered = parts_->store->run([&](StoreTx& tx) -> Result<void> {
-    const auto known = tx.hosts.by_id(host.id);
+    const auto known = tx.hosts.to_change(host.id);
     if (!known) return known.error();
     const bool is_new = !known->has_value();
     const HostRow row = host_row(host, *known, *capacity, now);
@@ -142,9 +177,14 @@ void Orchestrator::start() {
       }
     });
   };
-  every(between_renewals, [](Parts& p) { p.worker.renew(); });
+  every(between_renewals, [](Parts& p) {
+    p.worker.renew();
+    p.keep_activity();
+  });
   every(between_polls, [](Parts& p) { p.poller.pass(); });
-  every(between_passes, [](Parts& p) { p.reconciler.pass(); });
+  every(between_passes, [](Parts& p) {
+    if (p.reconciles()) p.reconciler.pass();
+  });
 }
 
 void Orchestrator::look_now() {

@@ -21,6 +21,8 @@ namespace fuse {
 
 struct OrchestratorConfig {
   fs::path database{};                    // SQLite file, made 0600; empty: in memory
+  std::string database_url{};             // PostgreSQL, for several processes; instead of it
+  std::int32_t connections = 16;          // at most, to PostgreSQL
   std::string key{};                      // 32 bytes that seal secrets in the database
   std::string prefix = "fuse-";           // of environment ids and VM names
   std::int32_t workers = 8;               // how many operations are worked on at a time

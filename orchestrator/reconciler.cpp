@@ -147,8 +147,8 @@ Result<void> Reconciler::check_limits(const EnvironmentRow& row) {
   const std::chrono::seconds idle(environment.spec.idle_timeout_seconds);
   // A job that runs is what the environment is there for.
   if (idle.count() == 0 || has_live_job(row)) return {};
-  const auto quiet =
-      std::min<std::chrono::nanoseconds>(activity_.idle(environment.uid), now - row.created);
+  const auto quiet = std::min<std::chrono::nanoseconds>(activity_.idle(environment.uid),
+                                                        now - std::max(row.created, row.active));
   if (quiet < idle || !seen_twice("idle_vms", environment.uid)) return {};
   return fail(row, {ErrorCode::unavailable, cat("idle for longer than idle_timeout (",
                                                 to_string(std::chrono::nanoseconds(idle)), ')')});

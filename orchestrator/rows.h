@@ -17,6 +17,7 @@ struct EnvironmentRow {
   Environment environment{};  // as it is answered
   std::int64_t revision = 0;  // grows with each change; an update of an old one is refused
   WallTime created{};
+  WallTime active{};                // when somebody last did something in it; may lag
   std::optional<WallTime> ended{};  // absent while it is live
   std::string vm_id{};              // the agent's name for it, once there is a VM
   // What it becomes once its VM is gone: destroyed, or failed with its error.

@@ -38,7 +38,8 @@ class SqlRow {
 
 // A connection to a database that understands $1..$n.  Used by one thread at a
 // time.  An error has details.reason "unique" when a unique index refused a row,
-// "busy" when the same transaction may succeed if it is run again.
+// "busy" when the same transaction may succeed if it is run again, "store" when the
+// database is out of reach, "commit" when nobody knows whether it was committed.
 class SqlConnection {
  public:
   virtual ~SqlConnection() = default;
@@ -53,6 +54,13 @@ class SqlConnection {
   virtual Result<void> rollback() = 0;
   // What a column of bytes is called.
   [[nodiscard]] virtual std::string_view blob_type() const = 0;
+  // What a SELECT ends in that keeps its rows for this transaction alone; empty
+  // where transactions take turns anyway.
+  [[nodiscard]] virtual std::string_view row_lock() const { return ""; }
+  // Within a transaction: no other process changes the schema until its end.
+  virtual Result<void> lock_schema() { return {}; }
+  // False once it has lost its database.
+  [[nodiscard]] virtual bool usable() const { return true; }
   // Keeps a copy of the whole database, told apart by `label`, where that is
   // ours to do: beside the file.  Outside a transaction.
   virtual Result<void> keep_copy(std::string_view label) = 0;

@@ -30,23 +30,29 @@ std::string new_uuid() {
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqlConnection> sql, std::string key) {
+  return open(std::make_unique<SqlPool>(std::move(sql)), std::move(key));
+}
+
+Result<std::unique_ptr<Store>> Store::open(std::unique_ptr<SqlPool> sql, std::string key) {
   if (key.size() != key_size) {
     return Error{ErrorCode::invalid_argument, "the key of the database must be 32 bytes"};
   }
-  if (auto done = migrate(*sql, migrations()); !done) return done.error();
   std::unique_ptr<Store> store(new Store(std::move(sql), std::move(key)));
-  if (auto done = store->read_cluster(); !done) return done.error();
+  const auto lease = store->sql_->take();
+  if (!lease) return lease.error();
+  if (auto done = migrate(lease->sql(), migrations()); !done) return done.error();
+  if (auto done = store->read_cluster(lease->sql()); !done) return done.error();
   return store;
 }
 
-Result<void> Store::read_cluster() {
-  auto transaction = SqlTransaction::begin(*sql_);
+Result<void> Store::read_cluster(SqlConnection& sql) {
+  auto transaction = SqlTransaction::begin(sql);
   if (!transaction) return transaction.error();
-  auto made = sql_->execute(
+  auto made = sql.execute(
       "INSERT INTO meta (name, value) VALUES ('cluster', $1) ON CONFLICT (name) DO NOTHING",
       {new_uuid()});
   if (!made) return made.error();
-  const auto rows = sql_->query("SELECT value FROM meta WHERE name = 'cluster'", {});
+  const auto rows = sql.query("SELECT value FROM meta WHERE name = 'cluster'", {});
   if (!rows) return rows.error();
   assert(!rows->empty());
   cluster_ = rows->front().text("value");
@@ -61,15 +67,18 @@ Result<void> Store::run(const std::function<Result<void>(StoreTx&)>& body) {
 }
 
 Result<void> Store::run_once(const std::function<Result<void>(StoreTx&)>& body) {
-  StoreTx tx(*sql_, key_);
+  std::set<std::string> touched;
   {
-    const std::scoped_lock lock(mutex_);
-    auto transaction = SqlTransaction::begin(*sql_);
+    const auto lease = sql_->take();
+    if (!lease) return lease.error();
+    StoreTx tx(lease->sql(), key_);
+    auto transaction = SqlTransaction::begin(lease->sql());
     if (!transaction) return transaction.error();
     if (auto done = body(tx); !done) return done;
     if (auto done = transaction->commit(); !done) return done;
+    touched = std::move(tx.touched);
   }
-  if (!tx.touched.empty()) wakeups_.notify(tx.touched);
+  if (!touched.empty()) wakeups_.notify(touched);
   return {};
 }
 

@@ -2,11 +2,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "orchestrator/sql_pool.h"
 #include "orchestrator/tables.h"
 #include "orchestrator/wakeups.h"
 
@@ -38,10 +38,12 @@ struct StoreTx {
   LeaseTable leases;
 };
 
-// The database.  Safe from several threads; transactions take turns.
+// The database.  Safe from several threads.
 class Store {
  public:
   // Brings the schema up to date.  `key` is 32 bytes.
+  static Result<std::unique_ptr<Store>> open(std::unique_ptr<SqlPool> sql, std::string key);
+  // Over one connection, that of a file.
   static Result<std::unique_ptr<Store>> open(std::unique_ptr<SqlConnection> sql, std::string key);
 
   // Runs `body` in a transaction: committed when it succeeds, undone when it
@@ -55,13 +57,12 @@ class Store {
   [[nodiscard]] const std::string& cluster() const { return cluster_; }
 
  private:
-  Store(std::unique_ptr<SqlConnection> sql, std::string key)
+  Store(std::unique_ptr<SqlPool> sql, std::string key)
       : sql_(std::move(sql)), key_(std::move(key)) {}
-  Result<void> read_cluster();
+  Result<void> read_cluster(SqlConnection& sql);
   Result<void> run_once(const std::function<Result<void>(StoreTx&)>& body);
 
-  std::mutex mutex_;
-  std::unique_ptr<SqlConnection> sql_;  // by mutex_
+  std::unique_ptr<SqlPool> sql_;
   std::string key_;
   std::string cluster_;
   Wakeups wakeups_;

@@ -31,6 +31,8 @@ class EnvironmentTable {
   Result<std::vector<EnvironmentRow>> list(const EnvironmentFilter& filter, const Position& after,
                                            std::int64_t most);
   Result<std::vector<EnvironmentRow>> live_on(const std::string& host_id);
+  // That somebody did something in it.
+  Result<void> note_active(const std::string& uid, WallTime time);
   // With everything that belongs to them.
   Result<std::int64_t> remove_ended_before(WallTime time);
 
@@ -44,6 +46,7 @@ class OperationTable {
  public:
   explicit OperationTable(SqlConnection& sql) : sql_(sql) {}
   Result<void> insert(const OperationRow& row);
+  // These two keep others from changing it until the transaction's end.
   Result<std::optional<OperationRow>> by_id(const std::string& id);
   Result<std::optional<OperationRow>> of_environment(const std::string& uid);
   // The longest due one that nobody holds, now leased to `owner`.
@@ -84,6 +87,9 @@ class HostTable {
   Result<void> insert(const HostRow& row);
   Result<void> update(const HostRow& row);  // raises the version
   Result<std::optional<HostRow>> by_id(const std::string& id);
+  // The same for a transaction that is going to update it: nobody else does until
+  // its end.
+  Result<std::optional<HostRow>> to_change(const std::string& id);
   struct Mark {
     std::string id{};
     std::int64_t version = 0;
@@ -98,6 +104,7 @@ class HostTable {
   Result<void> remove(const std::string& id);
 
  private:
+  Result<std::optional<HostRow>> one(std::string_view lock, const std::string& id);
   SqlConnection& sql_;
   const std::string& key_;
 };

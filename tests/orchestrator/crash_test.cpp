@@ -163,6 +163,8 @@ class FailingSql final : public SqlConnection {
   }
   Result<void> rollback() override { return inner_->rollback(); }
   [[nodiscard]] std::string_view blob_type() const override { return inner_->blob_type(); }
+  [[nodiscard]] std::string_view row_lock() const override { return inner_->row_lock(); }
+  Result<void> lock_schema() override { return inner_->lock_schema(); }
   Result<void> keep_copy(std::string_view label) override { return inner_->keep_copy(label); }
 
  private:
@@ -181,8 +183,7 @@ class FailingSql final : public SqlConnection {
 TEST_CASE("a create whose database fails at any statement books nothing, or all of it") {
   for (int statements = 0;; ++statements) {
     const auto left = std::make_shared<int>(-1);
-    Engine engine(
-        must(Store::open(std::make_unique<FailingSql>(must(open_sqlite({})), left), test_key)));
+    Engine engine(must(Store::open(std::make_unique<FailingSql>(open_test_sql(), left), test_key)));
     engine.host.set_capacity(one_gpu());
     engine.poller.pass();
     *left = statements;
@@ -202,8 +203,7 @@ TEST_CASE("a create whose database fails at any statement books nothing, or all 
 TEST_CASE("a worker whose database fails at any statement is followed by another") {
   for (int statements = 0;; ++statements) {
     const auto left = std::make_shared<int>(-1);
-    Engine engine(
-        must(Store::open(std::make_unique<FailingSql>(must(open_sqlite({})), left), test_key)));
+    Engine engine(must(Store::open(std::make_unique<FailingSql>(open_test_sql(), left), test_key)));
     engine.host.set_capacity(one_gpu());
     engine.poller.pass();
     engine.host.on_job = [](const JobSpec&) { return ended_job(); };

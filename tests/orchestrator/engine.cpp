@@ -1,8 +1,35 @@
 #include "tests/orchestrator/engine.h"
 
+#include <cstdlib>
+
+#include "base/ids.h"
 #include "base/text.h"
+#include "orchestrator/postgres.h"
 
 namespace fuse {
+
+OpenSql test_database() {
+  const char* const server = std::getenv("FUSE_TEST_POSTGRES");
+  if (server == nullptr) return [] { return open_sqlite({}); };
+  const std::string schema = cat("test_", random_hex(6));
+  auto admin = must(open_postgres(server));
+  (void)must(admin->execute(cat("CREATE SCHEMA ", schema), {}));
+  return [uri = cat(server, "&options=-csearch_path%3D", schema)] { return open_postgres(uri); };
+}
+
+std::unique_ptr<SqlConnection> open_test_sql() {
+  return must(test_database()());
+}
+
+bool on_postgres() {
+  return std::getenv("FUSE_TEST_POSTGRES") != nullptr;
+}
+
+std::unique_ptr<Store> pooled_store() {
+  constexpr std::size_t connections = 8;
+  if (!on_postgres()) return memory_store();
+  return must(Store::open(std::make_unique<SqlPool>(test_database(), connections), test_key));
+}
 
 std::string line_of(const EnvironmentEvent& event) {
   if (event.event == "state") {

@@ -28,8 +28,17 @@ inline void must(const Result<void>& result) {
   if (!result) FAIL(result.error().message);
 }
 
+// An empty database: SQLite's in memory; or, where FUSE_TEST_POSTGRES names a
+// server, a schema of its own there.
+OpenSql test_database();
+std::unique_ptr<SqlConnection> open_test_sql();
+
+bool on_postgres();
+// With as many connections as the database allows.
+std::unique_ptr<Store> pooled_store();
+
 inline std::unique_ptr<Store> memory_store() {
-  return must(Store::open(must(open_sqlite({})), test_key));
+  return must(Store::open(open_test_sql(), test_key));
 }
 
 inline void enter_host(Store& store, const HostInfo& info) {
