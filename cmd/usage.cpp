@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "cmd/command_tree.h"
 
@@ -16,19 +17,19 @@ std::vector<std::string> names_of(const std::vector<TreeEntry>& entries) {
   return names;
 }
 
-std::string did_you_mean(const std::string& word, const std::vector<TreeEntry>& known) {
-  const auto nearest = closest(word, names_of(known));
-  return nearest ? cat(": did you mean \"", *nearest, "\"?") : "";
+std::string suggestion(const std::string& word, const std::vector<TreeEntry>& known) {
+  const std::vector<std::string> names = names_of(known);
+  return did_you_mean(suggestions(word, std::vector<std::string_view>(names.begin(), names.end())));
 }
 
 // What is wrong with a word, or "".
 std::string problem_with(const std::string& word, TreeWalk::Word meaning, const CLI::App& at) {
   if (meaning == TreeWalk::Word::unknown_flag) {
     const std::string name = word.substr(0, word.find('='));
-    return cat("there is no option \"", name, "\"", did_you_mean(name, flags_of(at)));
+    return cat("there is no option \"", name, "\"", suggestion(name, flags_of(at)));
   }
   if (meaning == TreeWalk::Word::unknown_command) {
-    return cat("there is no command \"", word, "\"", did_you_mean(word, commands_of(at)));
+    return cat("there is no command \"", word, "\"", suggestion(word, commands_of(at)));
   }
   return "";
 }

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "base/suggest.h"
 #include "base/text.h"
+#include "fusefile/grammar.h"
 #include "fusefile/keys.h"
 #include "fusefile/scalar.h"
-#include "fusefile/suggest.h"
 
 namespace fuse {
 
@@ -49,6 +50,17 @@ std::string hint_for_duration(std::string_view text) {
   }
   if (parse_int(text)) return cat("write ", text, "s, ", text, "m or ", text, "h");
   return "write numbers with units, as in 90s or 1h30m";
+}
+
+std::string hint_for_env_text(std::string_view name, std::string_view text) {
+  constexpr std::size_t longest = 10;  // as much as the message shows: it may be a secret
+  const bool plain = text.size() <= longest && std::ranges::all_of(text, [](char c) {
+                       return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                              (c >= 'A' && c <= 'Z') || c == '.' || c == '/' || c == '_';
+                     });
+  if (!is_env_name(name)) name = "NAME";
+  return cat("write ", name, ": {value: ", plain ? text : "TEXT", "}, or ", name,
+             ": {secret: NAME} for one that is not in the file");
 }
 
 std::string_view hint_for_syntax(std::string_view message) {

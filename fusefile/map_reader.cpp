@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "fusefile/hints.h"
 #include "fusefile/scalar.h"
-#include "fusefile/suggest.h"
 
 namespace fuse {
 
@@ -222,9 +222,10 @@ std::vector<YamlField> MapReader::members(std::string_view key) {
   const KeyInfo* known = find_key(section_, key);
   const bool texts = known != nullptr && known->type == KeyType::text_map;
   const YamlField* field = find(key, texts ? KeyType::text_map : KeyType::map_of);
-  if (field == nullptr) return {};
+  if (field == nullptr || known == nullptr) return {};
   if (field->node->kind != YamlNode::Kind::map) {
-    report_wrong_kind(*field, "map", report_);
+    report_wrong_kind(*field, "map", report_, "",
+                      cat("write it as in ", key, ": ", known->example));
     return {};
   }
   return read_entries(*field->node, field->path, true, report_);

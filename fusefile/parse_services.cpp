@@ -2,10 +2,11 @@
 #include <utility>
 
 #include "base/quote.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "fusefile/grammar.h"
+#include "fusefile/hints.h"
 #include "fusefile/sections.h"
-#include "fusefile/suggest.h"
 
 namespace fuse {
 
@@ -17,7 +18,7 @@ constexpr std::string_view no_name = "environment variable name must not be empt
 
 Fusefile::EnvValue read_env_value(const YamlField& field, Report& report) {
   if (field.node->kind == YamlNode::Kind::scalar) {
-    report_wrong_kind(field, "map", report, "", "write {value: ...} or {secret: NAME}");
+    report_wrong_kind(field, "map", report, "", hint_for_env_text(field.name, field.node->text));
     return {};
   }
   MapReader map(field.node, "env.*", field.path, report);

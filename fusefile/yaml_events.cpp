@@ -3,8 +3,10 @@
 #include <yaml-cpp/parser.h>
 
 #include <sstream>
+#include <utility>
 
 #include "base/text.h"
+#include "fusefile/yaml_breaks.h"
 #include "fusefile/yaml_builder.h"
 
 namespace fuse {
@@ -38,10 +40,64 @@ std::string with_whole_characters(const std::string& value) {
   return out;
 }
 
+// Takes no notice of anything.
+class QuietHandler : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
+  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& /*value*/) override {}
+  void OnSequenceStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/,
+                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                  YAML::EmitterStyle::value /*style*/) override {}
+  void OnMapEnd() override {}
+};
+
+// Notes only where a document starts.
+class StartHandler final : public QuietHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& mark) override { start = location_of(mark); }
+
+  std::optional<Location> start{};
+};
+
+// Notes the last scalar of a document.
+class ScalarHandler final : public QuietHandler {
+ public:
+  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
+                const std::string& value) override {
+    scalar = value;
+  }
+
+  std::string scalar{};
+};
+
+// `value` as the parser understood it, with the line breaks at its end that the
+// parser leaves out.
+std::string with_breaks_at_end(std::string value, std::string_view scalar, int parent_indent) {
+  if (const auto token = quoted_with_end(scalar)) {
+    std::istringstream stream(*token);
+    YAML::Parser parser(stream);
+    ScalarHandler handler;
+    parser.HandleNextDocument(handler);
+    handler.scalar.pop_back();
+    return std::move(handler.scalar);
+  }
+  if (const auto breaks = kept_breaks(scalar, parent_indent)) {
+    value.erase(value.find_last_not_of('\n') + 1);
+    value.append(*breaks, '\n');
+  }
+  return value;
+}
+
 // Hands the events of one document to a builder.
 class BuildingHandler final : public YAML::EventHandler {
  public:
-  explicit BuildingHandler(YamlBuilder& builder) : builder_(builder) {}
+  BuildingHandler(std::string_view text, YamlBuilder& builder) : text_(text), builder_(builder) {}
 
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
   void OnDocumentEnd() override {}
@@ -53,7 +109,11 @@ class BuildingHandler final : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    builder_.scalar(location_of(mark), tag, anchor, with_whole_characters(value));
+    const std::string_view scalar = scalar_at(text_, static_cast<std::size_t>(mark.pos));
+    const auto around = builder_.innermost();
+    const int parent_indent = around ? around->column - 1 : -1;
+    builder_.scalar(location_of(mark), tag, anchor,
+                    with_whole_characters(with_breaks_at_end(value, scalar, parent_indent)));
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -67,31 +127,9 @@ class BuildingHandler final : public YAML::EventHandler {
   void OnMapEnd() override { builder_.end(); }
 
  private:
+  std::string_view text_;
   YamlBuilder& builder_;
 };
-
-// Notes only where a document starts.
-class StartHandler final : public YAML::EventHandler {
- public:
-  void OnDocumentStart(const YAML::Mark& mark) override { start = location_of(mark); }
-  void OnDocumentEnd() override {}
-  void OnNull(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
-  void OnAlias(const YAML::Mark& /*mark*/, YAML::anchor_t /*anchor*/) override {}
-  void OnScalar(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
-                const std::string& /*value*/) override {}
-  void OnSequenceStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/,
-                       YAML::anchor_t /*anchor*/, YAML::EmitterStyle::value /*style*/) override {}
-  void OnSequenceEnd() override {}
-  void OnMapStart(const YAML::Mark& /*mark*/, const std::string& /*tag*/, YAML::anchor_t /*anchor*/,
-                  YAML::EmitterStyle::value /*style*/) override {}
-  void OnMapEnd() override {}
-
-  std::optional<Location> start{};
-};
-
-}  // namespace
-
-namespace {
 
 // A quote that is open where the last line ends is closed by the parser without
 // a word, but not where a mark of the document's end comes first.
@@ -117,7 +155,7 @@ YamlEvents read_yaml_events(const std::string& text, YamlBuilder& builder) {
   try {
     std::istringstream stream(with_end_mark(text));
     YAML::Parser parser(stream);
-    BuildingHandler first(builder);
+    BuildingHandler first(text, builder);
     if (parser.HandleNextDocument(first)) parser.HandleNextDocument(second);
   } catch (const YAML::Exception& problem) {
     // Where a second document starts is known by then, and is the news.

@@ -114,7 +114,7 @@ std::optional<YamlDocument> parse_yaml(std::string_view text, const YamlLimits& 
                                        Diagnostics& diagnostics) {
   if (text.size() > limits.bytes) {
     diagnostics.add(yaml_problem(
-        ProblemCode::limit, {},
+        ProblemCode::limit, location_at(text, limits.bytes),
         cat("input is ", text.size(), " bytes, over the ", limits.bytes, " byte limit")));
     return std::nullopt;
   }

@@ -24,14 +24,14 @@ TEST_CASE("a misspelt command is refused with the one that was meant") {
   World world;
   CHECK(world.fuse({"validte"}) == wrong_usage);
   CHECK(world.err.str() ==
-        "error: there is no command \"validte\": did you mean \"validate\"?\n"
+        "error: there is no command \"validte\", did you mean \"validate\"?\n"
         "  see: fuse --help\n");
   CHECK(world.out.str().empty());
 
   World below;
   CHECK(below.fuse({"-o", "json", "env", "lst"}) == wrong_usage);
   CHECK(below.err.str() ==
-        "error: there is no command \"lst\": did you mean \"list\"?\n"
+        "error: there is no command \"lst\", did you mean \"list\"?\n"
         "  see: fuse environment --help\n");
 }
 
@@ -39,7 +39,7 @@ TEST_CASE("a misspelt option is refused with the one that was meant") {
   World world;
   CHECK(world.fuse({"validate", "--quite"}) == wrong_usage);
   CHECK(world.err.str() ==
-        "error: there is no option \"--quite\": did you mean \"--quiet\"?\n"
+        "error: there is no option \"--quite\", did you mean \"--quiet\"?\n"
         "  see: fuse validate --help\n");
 }
 

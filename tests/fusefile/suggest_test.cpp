@@ -1,5 +1,5 @@
 // Misspells every word that a Fusefile may hold by one letter, in every way.
-#include "fusefile/suggest.h"
+#include "base/suggest.h"
 
 #include <algorithm>
 #include <set>
@@ -87,15 +87,22 @@ TEST_CASE("the compiler offers the key that was meant, and does not miss it besi
   CHECK(tried > 1000);
 }
 
-TEST_CASE("a value with one letter wrong is suggested") {
+// The words that a value may be: those of the table, and of a flag.
+std::vector<std::string_view> words_of(const KeyInfo& key) {
+  if (key.type == KeyType::flag) return {"true", "false"};
+  return values_of(key);
+}
+
+TEST_CASE("a value with one letter wrong is suggested, whichever letter and whichever value") {
   std::size_t tried = 0;
   std::string failures;
   for (const KeyInfo& key : all_keys()) {
-    const auto values = values_of(key);
-    for (const std::string_view value : values) {
+    const auto known = words_of(key);
+    for (const std::string_view value : known) {
       for (const std::string& wrong : misspellings(value)) {
-        if (is_like_another(wrong, value, values) || !is_in_sample(wrong, value)) continue;
+        if (is_like_another(wrong, value, known)) continue;
         ++tried;
+        // In quotes, so that it is a text whatever it looks like.
         const std::string text = placed(key, cat("'", wrong, "'"));
         const ParsedFusefile parsed = parse_fusefile(text);
         const auto& all = parsed.diagnostics.all();
@@ -104,23 +111,7 @@ TEST_CASE("a value with one letter wrong is suggested") {
     }
   }
   CHECK(failures == "");
-  CHECK(tried > 50);
-}
-
-TEST_CASE("suggestions are the nearest words, the one that begins alike first") {
-  const std::vector<std::string_view> known{"gpu", "cpus", "region", "as"};
-  CHECK(suggestions("cpu", known) == std::vector<std::string_view>{"cpus", "gpu"});
-  CHECK(suggestions("gpus", known) == std::vector<std::string_view>{"gpu", "cpus"});
-  CHECK(suggestions("REGION", known) == std::vector<std::string_view>{"region"});
-  CHECK(suggestions("regoin", known) == std::vector<std::string_view>{"region"});
-  CHECK(suggestions("a", known) == std::vector<std::string_view>{"as"});
-  CHECK(suggestions("xy", known).empty());
-  CHECK(suggestions("", known).empty());
-  CHECK(suggestions(std::string(100'000, 'g'), known).empty());
-  CHECK(did_you_mean({}).empty());
-  CHECK(did_you_mean(std::vector<std::string_view>{"a"}) == ", did you mean \"a\"?");
-  CHECK(did_you_mean(std::vector<std::string_view>{"a", "b", "c"}) ==
-        ", did you mean \"a\", \"b\" or \"c\"?");
+  CHECK(tried > 5000);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "fusefile/yaml_tree.h"
 
+#include <array>
+
 #include "base/text.h"
 #include "tests/catch.h"
 
@@ -45,7 +47,8 @@ TEST_CASE("input, nodes, depth and text are bounded") {
   const YamlLimits limits{.bytes = 100, .nodes = 5, .text = 20, .depth = 3};
   CHECK(problem(std::string(100, ' '), limits) == "document");
   CHECK(problem(std::string(101, ' '), limits) ==
-        "nothing, 0:0 F003 parse fusefile: yaml: input is 101 bytes, over the 100 byte limit");
+        "nothing, 1:101 F003 parse fusefile: yaml: line 1: input is 101 bytes, over the 100 byte "
+        "limit");
   CHECK(problem("[1,2,3,4]", limits) == "document");
   CHECK(problem("[1,2,3,4,5]", limits) ==
         "nothing, 1:10 F003 parse fusefile: yaml: line 1: document has more than 5 nodes");
@@ -96,6 +99,60 @@ TEST_CASE("escapes in double quotes are the characters that they stand for") {
       document->root->text ==
       std::string(
           "\xC2\x85\xC2\xA0\xE2\x80\xA8\xE2\x80\xA9\xC2\x85\xC2\xA0é🚀é\xC2\x85\0\x1B\t\"/\\", 30));
+}
+
+std::string text_of(std::string_view yaml) {
+  Diagnostics diagnostics;
+  const auto document = parse_yaml(yaml, {}, diagnostics);
+  REQUIRE(document);
+  return document->root->entries.at(0).value->text;
+}
+
+TEST_CASE("line breaks at the end of a scalar are those that YAML keeps") {
+  struct Case {
+    std::string_view yaml;
+    std::string_view text;
+  };
+  for (const auto& [yaml, text] : std::to_array<Case>({
+           // In quotes the first break is folded, and each blank line is one.
+           {"a: 'x\n  '", "x "},
+           {"a: 'x\n\n  '", "x\n"},
+           {"a: 'x\n\n\n  '\nb: 1\n", "x\n\n"},
+           {"a: '\n\n\n'", "\n\n"},
+           {"a: 'it''s\n\n'", "it's\n"},
+           {"a: 'x''\n\n'", "x'\n"},
+           {"a: \"x\n\n\"", "x\n"},
+           {"a: \"x\\n\n\n\"", "x\n\n"},
+           {"a: \"x\\\"\n\n\"", "x\"\n"},
+           {"a: \"x\\\n\n\n\"", "x\n\n"},
+           {"a: \"x\\ \n\n\n\"", "x \n\n"},
+           {"a: !!str &q # why\n  'x\n\n'", "x\n"},
+           {"a: ['x']\nb: 'y'", ""},
+           // Blocks: - none, nothing one, + all.
+           {"a: |-\n  x\n\n\n", "x"},
+           {"a: |\n  x\n\n\n", "x\n"},
+           {"a: |+\n  x\n\n\n", "x\n\n\n"},
+           {"a: >-\n  x\n\n\n", "x"},
+           {"a: >\n  x\n\n\n", "x\n"},
+           {"a: >+\n  x\n", "x\n"},
+           {"a: >+\n  x\n\n\n", "x\n\n\n"},
+           {"a: >+\n  x\n   y\n\n\n", "x\n y\n\n\n"},
+           {"a: >+ # why\n\n  x\n  y\n\nb: 1\n", "\nx y\n\n"},
+           {"a: >2+\n    x\n  y\n \nb: 1\n", "  x\ny\n\n"},
+           {"a: >+\n  x\n\n  y", "x\ny"},
+           {"a: >+\n\n\n", "\n\n"},
+           {"a: |\n  x", "x"},
+       })) {
+    INFO(yaml);
+    CHECK(text_of(yaml) == text);
+  }
+}
+
+TEST_CASE("only line feeds and carriage returns end a line, as in YAML 1.2") {
+  for (const std::string_view other : {"\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"}) {
+    CHECK(text_of(cat("a: |\n  x", other, "y\n")) == cat("x", other, "y\n"));
+    CHECK(text_of(cat("a: \"x", other, "y\"")) == cat("x", other, "y"));
+  }
 }
 
 TEST_CASE("a quote that is open at the end is a problem, whatever the end looks like") {

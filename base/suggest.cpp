@@ -1,4 +1,4 @@
-#include "fusefile/suggest.h"
+#include "base/suggest.h"
 
 #include <algorithm>
 
