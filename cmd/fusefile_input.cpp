@@ -78,9 +78,11 @@ LoadedFusefile load_fusefile(const FusefileText& input, const SourceOptions& opt
   ParsedFusefile parsed = parse_fusefile(input.text);
   LoadedFusefile loaded{.file = std::move(parsed.file),
                         .diagnostics = std::move(parsed.diagnostics)};
-  if (!loaded.file) return loaded;
+  const auto& understood = loaded.file ? loaded.file : parsed.draft;
+  if (!understood) return loaded;
   PosixSourceTree tree;
-  loaded.sources = load_sources(*loaded.file, input.path, tree, options, loaded.diagnostics);
+  loaded.sources = load_sources(*understood, input.path, tree, options, loaded.diagnostics);
+  loaded.required_secrets = required_secrets_of(*understood);
   return loaded;
 }
 

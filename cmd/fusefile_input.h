@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cmd/context.h"
 #include "fusefile/compile.h"
@@ -45,12 +46,13 @@ Result<FusefileText> read_fusefile(Context& context, const FusefileChoice& choic
 // What a Fusefile came to: with `file` and without errors, or with diagnostics.
 struct LoadedFusefile {
   std::optional<Fusefile> file{};
+  std::vector<RequiredSecret> required_secrets{};  // as far as it was understood
   LoadedSources sources{};
   Diagnostics diagnostics{};
   [[nodiscard]] bool ok() const { return file.has_value() && diagnostics.ok(); }
 };
 
-// With everything that the Fusefile names.
+// With everything that the Fusefile names, also where it has problems itself.
 LoadedFusefile load_fusefile(const FusefileText& input, const SourceOptions& options);
 
 // The compiled file as it is shown to people: with the files of `copy`.

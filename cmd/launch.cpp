@@ -105,7 +105,8 @@ std::variant<Launch, ExitCode> prepare_launch(Context& context, const LaunchOpti
     const auto missing =
         missing_secrets(compiled.required_secrets, secrets.values, options.secrets.allow_empty);
     if (!missing.empty() || !secrets.problems.empty()) {
-      return static_cast<ExitCode>(context.fail(secrets_error(missing, secrets.problems)));
+      print_error(context.err, secrets_error(missing, secrets.problems), context.colour_err());
+      return secrets.problems.empty() ? failed : wrong_usage;
     }
     auto request = to_send(*loaded.file, compiled, loaded.sources, std::move(secrets.values));
     if (!request) return static_cast<ExitCode>(context.fail(request.error()));

@@ -3,11 +3,13 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "base/quote.h"
 #include "base/text.h"
 #include "cmd/commands.h"
 #include "cmd/fusefile_input.h"
 #include "cmd/output.h"
 #include "cmd/secrets_input.h"
+#include "fusefile/report.h"
 #include "fusefile/secrets.h"
 
 namespace fuse::cmd {
@@ -33,7 +35,7 @@ nlohmann::ordered_json to_json(const Diagnostic& diagnostic) {
 }
 
 void print_report(const Context& context, const FusefileText& input, const Diagnostics& diagnostics,
-                  const std::vector<std::string>& secrets) {
+                  const std::vector<RequiredSecret>& secrets) {
   nlohmann::ordered_json errors = nlohmann::ordered_json::array();
   for (const Diagnostic& diagnostic : diagnostics.all()) {
     if (diagnostic.severity == Severity::error) errors.push_back(to_json(diagnostic));
@@ -42,20 +44,24 @@ void print_report(const Context& context, const FusefileText& input, const Diagn
   report["path"] = input.shown;
   report["valid"] = diagnostics.ok();
   report["errors"] = std::move(errors);
-  report["required_secrets"] = secrets;
+  report["required_secrets"] = nlohmann::ordered_json::array();
+  for (const RequiredSecret& secret : secrets) report["required_secrets"].push_back(secret.name);
   print_json(context.out, report);
 }
 
 // Reports each required secret that was not given.
 Result<void> check_secrets(Context& context, const SecretOptions& options,
-                           const std::vector<std::string>& required, Diagnostics& diagnostics) {
+                           const std::vector<RequiredSecret>& required, Diagnostics& diagnostics) {
   const GivenSecrets given = read_secrets(context, options);
   if (!given.problems.empty()) return secrets_error({}, given.problems);
-  for (const std::string& name : missing_secrets(required, given.values, options.allow_empty)) {
+  for (const RequiredSecret& secret : required) {
+    if (!is_missing(secret.name, given.values, options.allow_empty)) continue;
     diagnostics.add({.code = ProblemCode::required,
+                     .where = secret.where,
                      .path = "secrets",
-                     .message = cat("required secret \"", name, "\" is not set"),
-                     .hint = cat("give it: --secret ", name, " takes it from the environment")});
+                     .message = cat("required secret ", in_quotes(secret.name), " is not set"),
+                     .hint = cat("give it: --secret ", path_below("", secret.name),
+                                 " takes it from the environment")});
   }
   return {};
 }
@@ -67,20 +73,22 @@ int run_validate(Context& context, const ValidateOptions& options) {
     return wrong_usage;
   }
   LoadedFusefile loaded = load_fusefile(*input, options.sources);
-  std::vector<std::string> required;
-  if (loaded.file) required = compile(*loaded.file, "validate").required_secrets;
   if (options.check_secrets) {
-    if (const auto checked = check_secrets(context, options.secrets, required, loaded.diagnostics);
+    if (const auto checked =
+            check_secrets(context, options.secrets, loaded.required_secrets, loaded.diagnostics);
         !checked) {
       print_error(context.err, checked.error(), context.colour_err());
       return wrong_usage;
     }
   }
   if (context.json()) {
-    print_report(context, *input, loaded.diagnostics, required);
+    print_report(context, *input, loaded.diagnostics, loaded.required_secrets);
   } else if (!context.options.quiet) {
+    const bool terminal = context.terminal.out_is_terminal();
     print(context.out, loaded.diagnostics, input->shown, input->text,
-          {.excerpt = context.terminal.out_is_terminal(), .colour = context.colour_out()});
+          {.excerpt = terminal, .colour = context.colour_out()});
+    // Programs read stdout, a line a problem; the people behind them read stderr.
+    if (!terminal) print_hints(context.err, loaded.diagnostics, input->shown);
     if (loaded.ok()) context.note(cat(input->shown, " is valid"));
   }
   return loaded.ok() ? success : failed;

@@ -1,7 +1,6 @@
 #include "fusefile/compile.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "base/text.h"
@@ -9,6 +8,7 @@
 #include "fusefile/guest_path.h"
 #include "fusefile/limits.h"
 #include "fusefile/manifest.h"
+#include "fusefile/report.h"
 #include "fusefile/startup_script.h"
 
 namespace fuse {
@@ -59,18 +59,28 @@ HealthcheckSpec healthcheck_of(const Fusefile::Healthcheck& healthcheck) {
   return spec;
 }
 
-void add_secrets(const Fusefile::Env& env, std::set<std::string>& names) {
-  for (const auto& [name, value] : env) {
-    if (!value.secret.empty()) names.insert(value.secret);
-  }
-}
+// The secrets of a file by name, with the first place of each.
+class SecretUses {
+ public:
+  explicit SecretUses(const Locations& locations) : locations_(locations) {}
 
-std::vector<std::string> required_secrets_of(const Fusefile& file) {
-  std::set<std::string> names(file.secrets.begin(), file.secrets.end());
-  add_secrets(file.env, names);
-  for (const auto& [name, service] : file.services) add_secrets(service.env, names);
-  return {names.begin(), names.end()};
-}
+  void add(const std::string& name, std::string_view path) {
+    if (name.empty()) return;
+    const Location where = locations_.find(path);
+    const auto [use, is_new] = places.emplace(name, where);
+    if (!is_new) use->second = std::min(use->second, where);
+  }
+  void add(const Fusefile::Env& env, std::string_view path) {
+    for (const auto& [name, value] : env) {
+      add(value.secret, path_below(path_below(path, name), "secret"));
+    }
+  }
+
+  std::map<std::string, Location> places{};
+
+ private:
+  const Locations& locations_;
+};
 
 // "0644" for "644".
 std::string four_digits(const std::string& mode) {
@@ -107,10 +117,26 @@ TaskId task_id_of(std::string_view flag, const Fusefile& file, const fs::path& f
   return {label.empty() ? "fuse-env" : label, TaskIdOrigin::directory};
 }
 
+std::vector<RequiredSecret> required_secrets_of(const Fusefile& file) {
+  SecretUses uses(file.locations);
+  for (std::size_t i = 0; i < file.secrets.size(); ++i) {
+    uses.add(file.secrets[i], path_item("secrets", i));
+  }
+  uses.add(file.env, "env");
+  for (const auto& [name, service] : file.services) {
+    uses.add(service.env, path_below(path_below("services", name), "env"));
+  }
+  std::vector<RequiredSecret> required;
+  for (const auto& [name, where] : uses.places) required.push_back({name, where});
+  return required;
+}
+
 CompiledFusefile compile(const Fusefile& file, std::string task_id, const LoadedSources& sources) {
   CompiledFusefile compiled;
   compiled.manifest = manifest_of(file);
-  compiled.required_secrets = required_secrets_of(file);
+  for (RequiredSecret& secret : required_secrets_of(file)) {
+    compiled.required_secrets.push_back(std::move(secret.name));
+  }
   CreateEnvironmentRequest& request = compiled.request;
   request.task_id = std::move(task_id);
   request.spec = spec_of(file);

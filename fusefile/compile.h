@@ -23,6 +23,15 @@ struct TaskId {
 // name of the Fusefile's folder made into a DNS label, else "fuse-env".
 TaskId task_id_of(std::string_view flag, const Fusefile& file, const fs::path& fusefile);
 
+// A secret that has to be given, and where the file asks for it first.
+struct RequiredSecret {
+  std::string name{};
+  Location where{};
+};
+
+// Sorted by name, each once.
+std::vector<RequiredSecret> required_secrets_of(const Fusefile& file);
+
 // A Fusefile as the request it stands for.
 struct CompiledFusefile {
   // As an orchestrator that knows nothing of phases takes it; no secret values.

@@ -16,17 +16,28 @@ constexpr std::string_view green = "\033[1;32m";
 constexpr std::string_view plain = "\033[0m";
 constexpr std::size_t widest_excerpt = 160;
 
-// The lines of a text, ended by \n, \r\n or \r as YAML has it.
-std::vector<std::string_view> lines_of(std::string_view text) {
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  std::vector<std::string_view> lines;
-  while (true) {
-    const std::size_t end = text.find_first_of("\r\n");
-    lines.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return lines;
-    text.remove_prefix(text.substr(end).starts_with("\r\n") ? end + 2 : end + 1);
+// Goes through the lines of a text, ended by \n, \r\n or \r as YAML has it.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {
+    if (rest_.starts_with("\xEF\xBB\xBF")) rest_.remove_prefix(3);
   }
-}
+
+  // The line of this number, from 1; none is asked for after a later one.
+  std::string_view line(int number) {
+    for (; number_ < number; ++number_) {
+      const std::size_t end = rest_.find_first_of(ends);
+      if (end == std::string_view::npos) return "";
+      rest_.remove_prefix(rest_.substr(end).starts_with("\r\n") ? end + 2 : end + 1);
+    }
+    return rest_.substr(0, rest_.find_first_of(ends));
+  }
+
+ private:
+  static constexpr std::string_view ends = "\r\n";
+  std::string_view rest_;
+  int number_ = 1;
+};
 
 // What goes below a line to get under its byte `column`: tabs stay, so that
 // they are as wide as above, and a character of several bytes is one blank.
@@ -138,25 +149,28 @@ bool Diagnostics::ok() const {
 
 namespace {
 
-// `lines` are those of the Fusefile.
-void print_one(std::ostream& out, const Diagnostic& diagnostic, std::string_view file,
-               const std::vector<std::string_view>& lines, const PrintOptions& options) {
-  const bool warning = diagnostic.severity == Severity::warning;
-  if (options.colour) out << bold;
+void print_place(std::ostream& out, const Diagnostic& diagnostic, std::string_view file) {
   out << file << ':';
   if (diagnostic.where.known()) {
     out << diagnostic.where.line << ':' << diagnostic.where.column << ':';
   }
   out << ' ';
+}
+
+// `lines` are those of the Fusefile.
+void print_one(std::ostream& out, const Diagnostic& diagnostic, std::string_view file, Lines& lines,
+               const PrintOptions& options) {
+  const bool warning = diagnostic.severity == Severity::warning;
+  if (options.colour) out << bold;
+  print_place(out, diagnostic, file);
   if (options.colour) out << (warning ? yellow : red);
   if (warning) out << "warning: ";
   out << diagnostic.text();
   if (options.colour) out << plain;
   out << '\n';
   if (!options.excerpt) return;
-  const auto number = static_cast<std::size_t>(std::max(diagnostic.where.line, 0));
-  if (diagnostic.where.known() && number <= lines.size()) {
-    print_excerpt(out, diagnostic, lines[number - 1], options.colour);
+  if (diagnostic.where.known()) {
+    print_excerpt(out, diagnostic, lines.line(diagnostic.where.line), options.colour);
   }
   if (!diagnostic.hint.empty()) out << "  hint: " << diagnostic.hint << '\n';
 }
@@ -165,14 +179,23 @@ void print_one(std::ostream& out, const Diagnostic& diagnostic, std::string_view
 
 void print(std::ostream& out, const Diagnostic& diagnostic, std::string_view file,
            std::string_view text, const PrintOptions& options) {
-  print_one(out, diagnostic, file, lines_of(text), options);
+  Lines lines(text);
+  print_one(out, diagnostic, file, lines, options);
 }
 
 void print(std::ostream& out, const Diagnostics& diagnostics, std::string_view file,
            std::string_view text, const PrintOptions& options) {
-  const std::vector<std::string_view> lines = lines_of(text);
+  Lines lines(text);
   for (const Diagnostic& diagnostic : diagnostics.all()) {
     print_one(out, diagnostic, file, lines, options);
+  }
+}
+
+void print_hints(std::ostream& out, const Diagnostics& diagnostics, std::string_view file) {
+  for (const Diagnostic& diagnostic : diagnostics.all()) {
+    if (diagnostic.hint.empty()) continue;
+    print_place(out, diagnostic, file);
+    out << "hint: " << diagnostic.hint << '\n';
   }
 }
 

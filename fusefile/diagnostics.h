@@ -92,5 +92,8 @@ void print(std::ostream& out, const Diagnostic& diagnostic, std::string_view fil
            std::string_view text, const PrintOptions& options);
 void print(std::ostream& out, const Diagnostics& diagnostics, std::string_view file,
            std::string_view text, const PrintOptions& options);
+// Prints `FILE:LINE:COLUMN: hint: HINT` for each problem that has one, where the
+// problems themselves are printed without.
+void print_hints(std::ostream& out, const Diagnostics& diagnostics, std::string_view file);
 
 }  // namespace fuse

@@ -120,6 +120,9 @@ struct Fusefile {
 // What a text came to: `file` is there when `diagnostics` holds no error.
 struct ParsedFusefile {
   std::optional<Fusefile> file{};
+  // Of a mapping with problems, what was understood: to look for more problems
+  // in what it names, never to be compiled.
+  std::optional<Fusefile> draft{};
   Diagnostics diagnostics{};
 };
 

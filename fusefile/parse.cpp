@@ -130,9 +130,9 @@ ParsedFusefile parse_fusefile(std::string_view text) {
   std::optional<Fusefile> file;
   if (!is_no_mapping(*document)) file = read_fusefile(top, report);
   report.finish(parsed.diagnostics);
-  if (!parsed.diagnostics.ok() || !file) return parsed;
-  parsed.file = std::move(file);
-  parsed.file->locations = std::move(locations);
+  if (!file) return parsed;
+  file->locations = std::move(locations);
+  (parsed.diagnostics.ok() ? parsed.file : parsed.draft) = std::move(file);
   return parsed;
 }
 

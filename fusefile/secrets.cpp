@@ -111,13 +111,18 @@ GivenSecrets parse_secrets_file(std::string_view text) {
   return given;
 }
 
+bool is_missing(const std::string& name, const std::map<std::string, std::string>& given,
+                bool allow_empty) {
+  const auto it = given.find(name);
+  return it == given.end() || (it->second.empty() && !allow_empty);
+}
+
 std::vector<std::string> missing_secrets(std::span<const std::string> required,
                                          const std::map<std::string, std::string>& given,
                                          bool allow_empty) {
   std::vector<std::string> missing;
   for (const std::string& name : required) {
-    const auto it = given.find(name);
-    if (it == given.end() || (it->second.empty() && !allow_empty)) missing.push_back(name);
+    if (is_missing(name, given, allow_empty)) missing.push_back(name);
   }
   return missing;
 }

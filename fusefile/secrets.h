@@ -36,8 +36,10 @@ GivenSecrets resolve_secret_flags(std::span<const std::string> flags, const Secr
 // begin with # skipped, no quoting.
 GivenSecrets parse_secrets_file(std::string_view text);
 
-// The required names without a value, in their order; an empty value counts as
-// missing unless `allow_empty`.
+// Whether no value is given; an empty one counts as none unless `allow_empty`.
+bool is_missing(const std::string& name, const std::map<std::string, std::string>& given,
+                bool allow_empty);
+// The required names that are missing, in their order.
 std::vector<std::string> missing_secrets(std::span<const std::string> required,
                                          const std::map<std::string, std::string>& given,
                                          bool allow_empty);

@@ -40,6 +40,7 @@ void read_file_bodies(const Fusefile& file, SourceReach& reach, LoadedSources& l
     found[i] = *source;
   }
   if (total > most_file_bytes) {
+    if (report.blamed("files")) return;
     report.error(ProblemCode::source_size, "files", too_large_files(total),
                  std::string(too_large_files_hint));
     return;
@@ -77,6 +78,9 @@ class Copier {
     const Fusefile::CopyEntry& entry = file_.copy[index];
     index_ = index;
     from_ = path_below(path_item("copy", index), "from");
+    to_ = path_below(path_item("copy", index), "to");
+    if (entry.from.empty()) return;
+    has_target_ = !entry.to.empty() && !report_.blamed(to_);
     target_ = resolve_path(file_.workspace, entry.to);
     const auto source = reach_.resolve_unfollowed(entry.from, from_);
     if (!source) return;
@@ -129,7 +133,7 @@ class Copier {
 
   void add(const fs::path& source, const std::string& guest_path, const std::string& shown,
            const SourceInfo& info) {
-    if (!check_guest_path(guest_path, shown)) return;
+    if (!check_name(shown) || (has_target_ && !check_place(guest_path, shown))) return;
     total_ += info.size;
     if (total_ > most_copied_bytes) {
       stop(cat("total content is over the ", most_copied_bytes, " byte limit at ",
@@ -137,26 +141,30 @@ class Copier {
       return;
     }
     auto bytes = reach_.read(source, most_copied_bytes, shown, from_);
-    if (!bytes) return;
+    if (!bytes || !has_target_) return;
     loaded_.copied[guest_path] = {shown, std::move(*bytes), info.executable};
     entry_of_[guest_path] = index_;
   }
 
-  bool check_guest_path(const std::string& guest_path, const std::string& shown) {
+  bool check_name(const std::string& shown) {
+    if (!has_newline_or_nul(shown) && valid_utf8(shown) == shown) return true;
+    report_.error(
+        ProblemCode::bad_path, from_,
+        cat("the name ", in_quotes(shown), " cannot be sent: it is not one line of UTF-8"),
+        cat("rename it, or leave it out by ", ignore_file));
+    return false;
+  }
+
+  bool check_place(const std::string& guest_path, const std::string& shown) {
     const std::string resolved = cat(in_quotes(shown), " resolves to ", guest_path);
-    if (has_newline_or_nul(guest_path) || valid_utf8(guest_path) != guest_path) {
-      report_.error(
-          ProblemCode::bad_path, from_,
-          cat("the name ", in_quotes(shown), " cannot be sent: it is not one line of UTF-8"),
-          cat("rename it, or leave it out by ", ignore_file));
-    } else if (is_at_or_below(guest_path, reserved_dir)) {
-      report_.error(ProblemCode::reserved_path, path_below(path_item("copy", index_), "to"),
+    if (is_at_or_below(guest_path, reserved_dir)) {
+      report_.error(ProblemCode::reserved_path, to_,
                     cat(resolved,
                         ", which is reserved for the guest agent's manifest, secrets and "
                         "credentials"),
                     "choose a place outside /fuse");
     } else if (const auto it = entry_of_.find(guest_path); it != entry_of_.end()) {
-      report_.error(ProblemCode::repeated_value, path_below(path_item("copy", index_), "to"),
+      report_.error(ProblemCode::repeated_value, to_,
                     cat(resolved, ", which ", path_item("copy", it->second), " already writes"),
                     "give each file a place of its own");
     } else {
@@ -177,40 +185,27 @@ class Copier {
   LoadedSources& loaded_;
   IgnoreRules ignore_{};
   std::map<std::string, std::size_t> entry_of_{};
-  std::string from_{};
+  std::string from_{};  // the fields that problems are shown at
+  std::string to_{};
   std::string target_{};
+  bool has_target_ = true;  // false where the Fusefile itself is wrong about it
   std::size_t index_ = 0;
   std::size_t walked_ = 0;
   std::uint64_t total_ = 0;
   bool full_ = false;
 };
 
-enum class Wanted { files, files_and_copy };
-
-LoadedSources load(const Fusefile& file, SourceReach reach, Report& report, Wanted wanted) {
-  LoadedSources loaded;
-  read_file_bodies(file, reach, loaded, report);
-  if (wanted == Wanted::files_and_copy) Copier(file, reach, report, loaded).run();
-  return loaded;
-}
-
 }  // namespace
-
-LoadedSources load_files(const Fusefile& file, const fs::path& fusefile, SourceTree& tree,
-                         const SourceOptions& options, Diagnostics& diagnostics) {
-  Locations locations = file.locations;
-  Report report(locations);
-  auto loaded = load(file, SourceReach(fusefile, tree, options, report), report, Wanted::files);
-  report.finish(diagnostics);
-  return loaded;
-}
 
 LoadedSources load_sources(const Fusefile& file, const fs::path& fusefile, SourceTree& tree,
                            const SourceOptions& options, Diagnostics& diagnostics) {
   Locations locations = file.locations;
   Report report(locations);
-  auto loaded =
-      load(file, SourceReach(fusefile, tree, options, report), report, Wanted::files_and_copy);
+  for (const Diagnostic& problem : diagnostics.all()) report.blame(problem.path);
+  SourceReach reach(fusefile, tree, options, report);
+  LoadedSources loaded;
+  read_file_bodies(file, reach, loaded, report);
+  Copier(file, reach, report, loaded).run();
   report.finish(diagnostics);
   return loaded;
 }

@@ -64,14 +64,11 @@ struct LoadedSources {
   std::map<std::string, CopiedFile> copied{};        // by absolute guest path
 };
 
-// Reads the bodies of `files[].source`.  `fusefile` is the Fusefile's absolute
-// path.  Problems go to `diagnostics`, all of them; bodies with problems are
-// left out.
-LoadedSources load_files(const Fusefile& file, const fs::path& fusefile, SourceTree& tree,
-                         const SourceOptions& options, Diagnostics& diagnostics);
-
-// The same, and expands `copy`: folders are walked, `.fuseignore` beside the
-// Fusefile applies.
+// Reads the bodies of `files[].source` and expands `copy`: folders are walked,
+// `.fuseignore` beside the Fusefile applies.  `fusefile` is the Fusefile's
+// absolute path.  Problems go to `diagnostics`, all of them; what has problems
+// is left out.  A draft is looked through like a file: what `diagnostics` blames
+// already is not complained about again.
 LoadedSources load_sources(const Fusefile& file, const fs::path& fusefile, SourceTree& tree,
                            const SourceOptions& options, Diagnostics& diagnostics);
 

@@ -56,7 +56,9 @@ TEST_CASE("validate prints every problem with its place on stdout and exits with
   CHECK(world.out.str() ==
         "Fusefile:1:10: version: must be 1\n"
         "Fusefile:3:8: resources.gpu: must not be negative\n");
-  CHECK(world.err.str().empty());
+  CHECK(world.err.str() ==
+        "Fusefile:1:10: hint: this fuse reads version 1 only\n"
+        "Fusefile:3:8: hint: write how many GPUs, or leave gpu out for none\n");
 
   World quiet;
   quiet.folder.write("Fusefile", "version: 2\n");
@@ -73,7 +75,9 @@ TEST_CASE("validate on a terminal shows the line and points at the place") {
   CHECK(world.fuse({"validate"}) == failed);
   CHECK(world.out.str().find("version: 2\n") != std::string::npos);
   CHECK(world.out.str().find("^") != std::string::npos);
+  CHECK(world.out.str().find("  hint: this fuse reads") != std::string::npos);
   CHECK(world.out.str().find('\x1b') == std::string::npos);
+  CHECK(world.err.str().empty());
 }
 
 TEST_CASE("validate as JSON has the wire's shape") {
@@ -86,6 +90,9 @@ TEST_CASE("validate as JSON has the wire's shape") {
   REQUIRE(bad["errors"].size() == 1);
   CHECK(bad["errors"][0]["line"] == 3);
   CHECK(bad["errors"][0]["column"] == 1);
+  CHECK(bad["errors"][0]["code"] == "F010");
+  CHECK(bad["errors"][0]["hint"] == "write name");
+  CHECK(bad["required_secrets"] == nlohmann::json({"A", "B"}));
   CHECK(bad["errors"][0]["message"].get<std::string>().find("field nme not found") !=
         std::string::npos);
 
@@ -103,7 +110,14 @@ TEST_CASE("validate checks secrets when it is asked to") {
   World world;
   world.folder.write("Fusefile", good);
   CHECK(world.fuse({"validate", "--check-secrets"}) == failed);
-  CHECK(world.out.str() == "Fusefile: secrets: required secret \"TOKEN\" is not set\n");
+  CHECK(world.out.str() == "Fusefile:7:20: secrets: required secret \"TOKEN\" is not set\n");
+  world.folder.write("Fusefile", cat("unheard_of: 1\nfiles: [{path: a, source: b}]\n", good));
+  world.out.str("");
+  CHECK(world.fuse({"validate", "--check-secrets"}) == failed);
+  CHECK(world.out.str() ==
+        "Fusefile:1:1: unheard_of: field unheard_of not found\n"
+        "Fusefile:2:27: files[0].source: \"b\" does not exist\n"
+        "Fusefile:9:20: secrets: required secret \"TOKEN\" is not set\n");
 
   World given;
   given.folder.write("Fusefile", good);

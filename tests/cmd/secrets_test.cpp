@@ -44,7 +44,7 @@ TEST_CASE("all that is missing is named in one go, and what went wrong beside it
   prepare(world);
   world.folder.write("bad", cat("ONE=1\n", value, "\n"));
   CHECK(world.fuse({"up", "--secret", "TWO", "--secrets-file", "bad", "--secret", "X=@hunter2"}) ==
-        failed);
+        wrong_usage);
   CHECK(world.err.str().starts_with(
       "error: missing required secrets: THREE, TWO; "
       "bad: line 2: invalid key=value \"[REDACTED]\"; "
@@ -52,6 +52,19 @@ TEST_CASE("all that is missing is named in one go, and what went wrong beside it
       "secret \"X\": the file that is named after @ cannot be read: No such file or directory\n"));
   CHECK(world.environments.created.empty());
   check_silent(world);
+}
+
+TEST_CASE("a secret that is not given is a failure, one that cannot be read is wrong usage") {
+  World world;
+  prepare(world);
+  CHECK(world.fuse({"up", "--secret", "ONE"}) == failed);
+  CHECK(world.fuse({"up", "--secrets-file", "none"}) == wrong_usage);
+  CHECK(world.fuse({"up", "--secret", "ONE=@none"}) == wrong_usage);
+  CHECK(world.fuse({"up", "--secret", "NOT_THERE"}) == wrong_usage);
+  CHECK(world.fuse({"validate", "--check-secrets", "--secrets-file", "none"}) == wrong_usage);
+  CHECK(world.fuse({"run", "--secret", "ONE"}) == fuse_failed);
+  CHECK(world.fuse({"run", "--secrets-file", "none"}) == fuse_failed);
+  CHECK(world.environments.created.empty());
 }
 
 TEST_CASE("an empty secret is missing unless it is allowed") {
@@ -83,7 +96,7 @@ TEST_CASE("no command that only looks shows a value") {
 TEST_CASE("a secret without an end is refused") {
   World world;
   prepare(world);
-  CHECK(world.fuse({"up", "--secret", "ONE=@/dev/zero"}) == failed);
+  CHECK(world.fuse({"up", "--secret", "ONE=@/dev/zero"}) == wrong_usage);
   CHECK(world.err.str().find("secret \"ONE\": the file that is named after @ cannot be read: more "
                              "than 1048576 bytes") != std::string::npos);
 }

@@ -33,6 +33,32 @@ class FilesTest(E2eTest):
         self.assertFalse(report["valid"])
         self.assertEqual({error["line"] for error in report["errors"]}, {1, 3, 4})
 
+    def test_streams(self):
+        """off a terminal stdout has a line a problem, and the hints are on stderr"""
+        path = self.world.write("bad.yaml", "version: 1\nnam: x\nenv: { LR: 0.1 }\n"
+                                            "copy: [{ from: nowhere, to: . }]\n")
+        done = self.expect(self.world.fuse("validate", path), 1)
+        self.assertEqual(done.text.splitlines(), [
+            f'{path}:2:1: nam: field nam not found, did you mean "name"?',
+            f"{path}:3:12: env.LR: line 3: cannot unmarshal !!float `0.1` into map",
+            f'{path}:4:16: copy[0].from: "nowhere" does not exist'])
+        self.assertIn(f"{path}:3:12: hint: write LR: {{value: 0.1}}", done.errors)
+        done = self.expect(self.world.fuse("validate", path, "--quiet"), 1)
+        self.assertEqual((done.out, done.err), (b"", b""))
+        for error in self.expect(self.world.fuse("validate", path, "-o", "json"), 1).json()["errors"]:
+            self.assertRegex(error["code"], r"^F\d{3}$")
+            self.assertTrue(error["hint"])
+
+    def test_sizes(self):
+        """a file of any size comes to an answer"""
+        for text in (b"", b",", b"\0", b"\xff", b"a"):
+            self.expect(self.world.fuse("validate", self.world.write("small", text)), 1)
+        for part in (b"\n", b"a: 1\n", b"- ", b"[", b"\xff"):
+            big = self.world.write("big", part * (10_000_000 // len(part)))
+            done = self.expect(self.world.fuse("validate", big, "--color", "always"), 1)
+            self.expect_says(done, "over the 1048576 byte limit")
+            self.assertLess(len(done.out), 1000)
+
     def test_unreadable(self):
         """a file that cannot be read is wrong usage, not a bad file"""
         self.expect(self.world.fuse("validate", "nowhere.yaml"), 2)
@@ -50,6 +76,8 @@ class FilesTest(E2eTest):
         train = ROOT / "examples/train/Fusefile"
         self.expect_says(self.expect(self.world.fuse("up", train), 1), "DATA_KEY")
         self.expect_says(self.expect(self.world.fuse("run", train), 125), "DATA_KEY")
+        self.expect(self.world.fuse("up", train, "--secrets-file", "nowhere"), 2)
+        self.expect(self.world.fuse("up", train, "--secret", "DATA_KEY=@nowhere"), 2)
         self.assertIsNone(self.world.background_pid())
 
     def test_compile(self):

@@ -136,6 +136,42 @@ class RunTest(E2eTest):
         done = self.expect(self.world.fuse("run", path))
         self.assertEqual(done.text, "a 'quoted' $value\n/srv/work\n0\n/root env\n640\nx: 1\n")
 
+    def test_copy(self):
+        """a folder arrives without what is left out of it, and what is executable stays so"""
+        self.world.write("tree/tool", "#!/bin/sh\necho ran\n").chmod(0o755)
+        for name in ("tree/data", "tree/sub/deep/kept", "tree/left.log", "tree/.env"):
+            self.world.write(name, "x")
+        self.world.write(".fuseignore", "*.log\n")
+        path = self.world.fusefile(
+            "copied", "tree/tool\n[ -x tree/data ] || find tree -type f | sort",
+            more="copy:\n  - { from: tree, to: tree }\n")
+        done = self.expect(self.world.fuse("run", path))
+        self.assertEqual(done.text, "ran\ntree/data\ntree/sub/deep/kept\ntree/tool\n")
+
+    @harness.limit(600)
+    def test_init(self):
+        """what init writes is valid and runs on this machine as it stands"""
+        folder = self.world.write("starter/.keep", "").parent
+        self.expect(self.world.fuse("init", cwd=folder))
+        self.expect(self.world.fuse("validate", cwd=folder))
+        done = self.expect(self.world.fuse("run", cwd=folder, timeout=500))
+        self.assertRegex(done.text, r"^hello from .*\nit has 1 CPU and \d+ MiB of memory\n$")
+        self.gone("starter")
+        written = (folder / "Fusefile").read_bytes()
+        self.expect(self.world.fuse("init", "--gpu", cwd=folder), 7)
+        self.assertEqual((folder / "Fusefile").read_bytes(), written)
+
+    def test_init_gpu(self):
+        """what init --gpu writes is valid, and says what it misses where there is no GPU"""
+        folder = self.world.write("starter/.keep", "").parent
+        self.expect(self.world.fuse("init", "--gpu", cwd=folder))
+        self.expect(self.world.fuse("validate", cwd=folder))
+        if os.path.isdir("/proc/driver/nvidia/gpus"):
+            print("SKIPPED: this machine has a GPU")
+            return
+        self.expect_says(self.expect(self.world.fuse("up", cwd=folder), 3), "GPU")
+        self.assertEqual(self.world.environments(), [])
+
     def test_gpu(self):
         """a GPU that this machine does not have is refused in words"""
         if os.path.isdir("/proc/driver/nvidia/gpus"):

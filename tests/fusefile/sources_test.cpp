@@ -168,6 +168,65 @@ TEST_CASE("missing sources are all named") {
         "copy[1].from: \"no/where\" does not exist\n");
 }
 
+// The problems of a text and of what it names, as a command shows them.
+std::string all_problems(SourceTree& tree, std::string_view text) {
+  ParsedFusefile parsed = parse_fusefile(text);
+  REQUIRE(parsed.draft);
+  const auto sources = load_sources(*parsed.draft, fusefile, tree, {}, parsed.diagnostics);
+  std::string out;
+  for (const Diagnostic& d : parsed.diagnostics.all()) out += cat(d.text(), "\n");
+  return out;
+}
+
+TEST_CASE("a file with other problems is told of its sources too, in the file's order") {
+  FakeSourceTree tree = small_tree();
+  CHECK(all_problems(tree,
+                     "version: 2\n"
+                     "copy: [{from: nothing, to: x}, {from: src/main.py, to: y}]\n"
+                     "unheard_of: 1\n"
+                     "files: [{path: a, source: no.txt}]\n") ==
+        "version: must be 1\n"
+        "copy[0].from: \"nothing\" does not exist\n"
+        "unheard_of: field unheard_of not found\n"
+        "files[0].source: \"no.txt\" does not exist\n");
+}
+
+TEST_CASE("what the file itself has wrong about its sources is told once") {
+  FakeSourceTree tree = small_tree();
+  tree.link("/home/me/job/src/link", "/home/me/job/src/main.py");
+  CHECK(all_problems(tree,
+                     "version: 1\n"
+                     "copy:\n"
+                     "  - {from: src, to: ../x}\n"
+                     "  - {to: y}\n"
+                     "  - {from: src/main.py, to: /fuse/x}\n"
+                     "  - {from: src/main.py}\n"
+                     "  - no entry\n"
+                     "  - {from: [src], to: z}\n"
+                     "files:\n"
+                     "  - {path: a, source: no.txt, content: x}\n"
+                     "  - {path: b}\n"
+                     "  - {path: b, source: {a: b}}\n") ==
+        "copy[0].from: \"link\" is a symlink; only files and folders are copied\n"
+        "copy[0].to: must not contain \"..\" segments\n"
+        "copy[1].from: is required\n"
+        "copy[2].to: \"/fuse/x\" resolves to /fuse/x, which is reserved for the guest agent's "
+        "manifest, secrets and credentials\n"
+        "copy[3].to: is required\n"
+        "copy[4]: line 7: cannot unmarshal !!str `no entry` into map\n"
+        "copy[5].from: line 8: cannot unmarshal !!seq into string\n"
+        "files[0]: source and content are mutually exclusive\n"
+        "files[0].source: \"no.txt\" does not exist\n"
+        "files[1]: source or content is required\n"
+        "files[2].path: \"b\" is already written by files[1]\n"
+        "files[2].source: line 12: cannot unmarshal !!map into string\n");
+  CHECK(
+      all_problems(tree, cat("version: 1\nfiles: [{path: a, content: '", std::string(70000, 'x'),
+                             "'}, {path: b, source: src/main.py}]\n")) ==
+      "files: total content is 70000 bytes, over the 65536 byte limit; fetch large artifacts from "
+      "`setup` instead\n");
+}
+
 TEST_CASE("bodies of files are bounded, contents and sources together") {
   FakeSourceTree tree = small_tree();
   tree.file("/home/me/job/big", std::string(65530, 'x'));
@@ -295,6 +354,68 @@ TEST_CASE("the real tree reads files, kinds and the executable bit") {
   CHECK_FALSE(tree.read(folder.path / "link", 10));
   CHECK_FALSE(tree.read(folder.path / "sub", 10));
   CHECK_FALSE(tree.list(folder.path / "plain"));
+}
+
+TEST_CASE("names that are no line of text are listed as they are, and refused as names") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.path / "odd");
+  std::ofstream(folder.path / "odd" / "a\nb") << "x";
+  std::ofstream(folder.path / "odd" / "c\xFF") << "x";
+  PosixSourceTree tree;
+  CHECK(tree.list(folder.path / "odd").value() == std::vector<std::string>{"a\nb", "c\xFF"});
+  Diagnostics diagnostics;
+  const LoadedSources loaded = load_sources(parsed("version: 1\ncopy: [{from: odd, to: x}]\n"),
+                                            folder.path / "Fusefile", tree, {}, diagnostics);
+  CHECK(loaded.copied.empty());
+  CHECK(diagnostics.all().size() == 2);
+}
+
+// Acts as a user who may not read everything, until it goes.
+class Unprivileged {
+ public:
+  Unprivileged() { REQUIRE((was_ != 0 || ::seteuid(nobody) == 0)); }
+  ~Unprivileged() {
+    if (was_ == 0) static_cast<void>(::seteuid(was_));
+  }
+  Unprivileged(const Unprivileged&) = delete;
+  Unprivileged& operator=(const Unprivileged&) = delete;
+
+ private:
+  static constexpr uid_t nobody = 65534;
+  uid_t was_ = ::geteuid();
+};
+
+TEST_CASE("files and folders that the user may not read are named, each of them") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path / "src/closed");
+  for (const char* name : {"src/open", "src/mine", "src/closed/x", "body"}) {
+    std::ofstream(folder.path / name) << "x";
+  }
+  REQUIRE(::chmod(folder.path.c_str(), 0755) == 0);
+  for (const char* name : {"src/mine", "src/closed", "body"}) {
+    REQUIRE(::chmod((folder.path / name).c_str(), 0) == 0);
+  }
+  PosixSourceTree tree;
+  Diagnostics diagnostics;
+  const Fusefile file =
+      parsed("version: 1\ncopy: [{from: src, to: x}]\nfiles: [{path: f, source: body}]\n");
+  LoadedSources loaded;
+  {
+    const Unprivileged now;
+    loaded = load_sources(file, folder.path / "Fusefile", tree, {}, diagnostics);
+  }
+  std::string problems;
+  for (const Diagnostic& d : diagnostics.all()) problems += cat(d.text(), "\n");
+  const std::string at = folder.path.native();
+  CHECK(problems == cat("copy[0].from: cannot read \"closed\": ", at,
+                        "/src/closed: Permission denied\n"
+                        "copy[0].from: cannot read \"mine\": ",
+                        at,
+                        "/src/mine: Permission denied\n"
+                        "files[0].source: cannot read \"body\": ",
+                        at, "/body: Permission denied\n"));
+  CHECK(loaded.copied.size() == 1);
+  REQUIRE(::chmod((folder.path / "src/closed").c_str(), 0755) == 0);
 }
 
 }  // namespace
