@@ -132,7 +132,14 @@ std::optional<std::string> closest(std::string_view word, std::span<const std::s
 std::string valid_utf8(std::string_view text) {
   std::string out;
   out.reserve(text.size());
-  while (!text.empty()) {
+  while (true) {
+    // Most of a text is ASCII, and goes at once.
+    const auto* const other =
+        std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+    const auto plain = static_cast<std::size_t>(other - text.begin());
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) return out;
     const std::size_t length = utf8_sequence(text);
     if (length == 0) {
       out += "\xEF\xBF\xBD";
@@ -142,7 +149,6 @@ std::string valid_utf8(std::string_view text) {
       text.remove_prefix(length);
     }
   }
-  return out;
 }
 
 std::string base64_encode(std::string_view bytes) {

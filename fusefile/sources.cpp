@@ -86,6 +86,8 @@ class Copier {
     if (!source) return;
     const auto info = reach_.inspect(*source, entry.from, from_);
     if (!info) return;
+    const std::string folder = clean_path(entry.from);
+    below_ = info->kind == SourceKind::directory && folder != "." ? cat(folder, "/") : "";
     if (info->kind == SourceKind::directory) {
       walk(*source, "");
     } else if (check_kind(info->kind, entry.from)) {
@@ -142,7 +144,7 @@ class Copier {
     }
     auto bytes = reach_.read(source, most_copied_bytes, shown, from_);
     if (!bytes || !has_target_) return;
-    loaded_.copied[guest_path] = {shown, std::move(*bytes), info.executable};
+    loaded_.copied[guest_path] = {cat(below_, shown), std::move(*bytes), info.executable};
     entry_of_[guest_path] = index_;
   }
 
@@ -187,6 +189,7 @@ class Copier {
   std::map<std::string, std::size_t> entry_of_{};
   std::string from_{};  // the fields that problems are shown at
   std::string to_{};
+  std::string below_{};  // the folder that is copied, with a slash; "" for a file
   std::string target_{};
   bool has_target_ = true;  // false where the Fusefile itself is wrong about it
   std::size_t index_ = 0;

@@ -151,6 +151,21 @@ TEST_CASE("compile prints the request, with the files that are copied and withou
   CHECK(part.out.str() == "TOKEN\n");
 }
 
+TEST_CASE("a dry run of up prints what compile prints, and what copy carries where") {
+  World world;
+  world.folder.write("Fusefile", cat(good, "copy:\n  - { from: src, to: app }\n"));
+  world.folder.write("src/lib/a.py", "print()");
+  world.folder.write("src/.env", "A=1");
+  CHECK(world.fuse({"compile"}) == success);
+  const std::string compiled = world.out.str();
+  world.out.str("");
+  world.err.str("");
+  CHECK(world.fuse({"up", "--dry-run", "--show-copy"}) == success);
+  CHECK(world.out.str() == compiled);
+  CHECK(world.err.str() == "  copy  src/lib/a.py -> /workspace/app/lib/a.py (7 B)\n");
+  CHECK(world.environments.created.empty());
+}
+
 TEST_CASE("compile refuses forms that are none, and two at once") {
   World world;
   world.folder.write("Fusefile", good);

@@ -48,6 +48,7 @@ TEST_CASE("a folder is copied file by file, with what is executable") {
   CHECK(loaded.paths ==
         "/workspace/app/lib/a.py\n/workspace/app/main.py\n/workspace/app/run.sh x\n");
   CHECK(loaded.sources.copied.at("/workspace/app/main.py").bytes == "print()");
+  CHECK(loaded.sources.copied.at("/workspace/app/lib/a.py").source == "src/lib/a.py");
 }
 
 TEST_CASE("a single file goes where it is sent, or into the folder that is named") {
@@ -59,6 +60,7 @@ TEST_CASE("a single file goes where it is sent, or into the folder that is named
                              "  - {from: src/lib/a.py, to: .}\n");
   CHECK(loaded.problems.empty());
   CHECK(loaded.paths == "/w/a.py\n/w/bin/run.sh x\n/w/job.py\n");
+  CHECK(loaded.sources.copied.at("/w/a.py").source == "src/lib/a.py");
 }
 
 TEST_CASE("what is ignored by default does not travel and is not walked") {
