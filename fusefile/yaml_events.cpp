@@ -84,6 +84,7 @@ std::string with_breaks_at_end(std::string value, std::string_view scalar, int p
     YAML::Parser parser(stream);
     ScalarHandler handler;
     parser.HandleNextDocument(handler);
+    if (!handler.scalar.ends_with('x')) return value;
     handler.scalar.pop_back();
     return std::move(handler.scalar);
   }
