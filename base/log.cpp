@@ -24,12 +24,6 @@ std::string_view name_of(LogLevel level) {
   return "error";
 }
 
-// What never reaches a terminal.
-bool is_control(char c) {
-  const auto byte = static_cast<unsigned char>(c);
-  return byte < 0x20 || byte == 0x7F;
-}
-
 // A value as it stands in a text line.
 std::string plain_or_quoted(std::string_view value) {
   const bool plain = !value.empty() && std::ranges::all_of(value, [](char c) {

@@ -4,8 +4,6 @@
 #include <array>
 #include <charconv>
 
-#include "base/edit_distance.h"
-
 namespace fuse {
 
 namespace {
@@ -116,17 +114,9 @@ std::string shell_quote(std::string_view text) {
   return out + "'";
 }
 
-std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates) {
-  std::optional<std::string> best;
-  std::size_t best_distance = std::min<std::size_t>(3, word.size());
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
+bool is_control(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20 || byte == 0x7F;
 }
 
 std::string valid_utf8(std::string_view text) {

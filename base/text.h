@@ -48,9 +48,8 @@ std::optional<std::int64_t> parse_int(std::string_view text);
 // `text` for a POSIX shell: 'text' with each ' written as '\''.
 std::string shell_quote(std::string_view text);
 
-// The candidate with the smallest edit distance (transpositions count as one),
-// if that is at most 2 and below the length of `word`; for "did you mean".
-std::optional<std::string> closest(std::string_view word, std::span<const std::string> candidates);
+// Of ASCII: what a terminal would obey rather than show, also tab and newline.
+bool is_control(char c);
 
 // `text` with every invalid UTF-8 byte replaced by U+FFFD.
 std::string valid_utf8(std::string_view text);

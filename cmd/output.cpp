@@ -72,8 +72,7 @@ std::string age_of(std::string_view rfc3339, WallTime now) {
 
 std::string printable(std::string_view text) {
   std::string out = valid_utf8(text);
-  std::ranges::replace_if(
-      out, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }, ' ');
+  std::ranges::replace_if(out, is_control, ' ');
   return out;
 }
 

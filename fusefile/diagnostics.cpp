@@ -57,8 +57,7 @@ std::string indent_below(std::string_view line, int column) {
 std::string shown(std::string_view line) {
   std::string out = valid_utf8(line);
   std::replace_if(
-      out.begin(), out.end(), [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == 0x7F; },
-      '?');
+      out.begin(), out.end(), [](char c) { return is_control(c) && c != '\t'; }, '?');
   return out;
 }
 

@@ -17,11 +17,6 @@ bool is_merge(const YamlNode& key) {
   return key.kind == YamlNode::Kind::scalar && kind_of(key) == ScalarKind::merge;
 }
 
-bool has_controls(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
-}
-
 // " `value`", cut when it is long; "" for what is no scalar.
 std::string value_of(const YamlNode& node) {
   if (node.kind != YamlNode::Kind::scalar) return "";
@@ -30,7 +25,7 @@ std::string value_of(const YamlNode& node) {
   // What a terminal would obey, or would not show, is written out.
   const std::string quoted = in_quotes(text);
   const std::string_view safe = std::string_view(quoted).substr(1, quoted.size() - 2);
-  return cat(" `", has_controls(text) ? safe : text, "`");
+  return cat(" `", std::any_of(text.begin(), text.end(), is_control) ? safe : text, "`");
 }
 
 // Gathers the entries of one mapping and of what is merged into it.

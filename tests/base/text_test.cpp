@@ -58,14 +58,9 @@ TEST_CASE("a text is quoted for a shell") {
   CHECK(shell_quote("it's $X") == "'it'\\''s $X'");
 }
 
-TEST_CASE("the closest word is offered when it is close") {
-  const Words words = {"resources", "gpu_profile", "gpu_kind", "name"};
-  CHECK(closest("resorces", words) == "resources");
-  CHECK(closest("gpu_porfile", words) == "gpu_profile");
-  CHECK(closest("nmae", words) == "name");
-  CHECK(closest("bananas", words) == std::nullopt);
-  CHECK(closest("xy", Words{"ab"}) == std::nullopt);
-  CHECK(closest("", words) == std::nullopt);
+TEST_CASE("control characters are those of ASCII") {
+  for (const char c : {'\0', '\t', '\n', '\r', '\x1B', '\x1F', '\x7F'}) CHECK(is_control(c));
+  for (const char c : {' ', 'a', '~', '\x80', '\xC2', '\xFF'}) CHECK_FALSE(is_control(c));
 }
 
 TEST_CASE("what is not UTF-8 becomes the replacement character") {
