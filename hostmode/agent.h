@@ -65,6 +65,7 @@ class Agent final : public VmAgent, public GuestAgent, public JobAgent {
   // agent_ports.cpp
   VmInfo with_address(VmInfo vm);
   Result<void> publish(const VmInfo& vm);
+  std::vector<Endpoint> endpoints(const std::string& uid);  // those in place
   std::optional<Endpoint> own_endpoint(const std::string& uid);
   Result<void> note_endpoints(const std::string& uid, const std::vector<Endpoint>& in_place);
 

@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <utility>
 
 #include "hostmode/agent.h"
 #include "hostmode/public_host.h"
@@ -12,15 +12,20 @@ Result<void> Agent::note_endpoints(const std::string& uid, const std::vector<End
                                            net_text(in_place), 0600);
 }
 
-// The one without a name in net.json.
-std::optional<Endpoint> Agent::own_endpoint(const std::string& uid) {
+std::vector<Endpoint> Agent::endpoints(const std::string& uid) {
   const auto text = keeper_.world().host.read_file(keeper_.paths().vm(uid, vm_file::net));
-  if (!text) return std::nullopt;
-  const auto endpoints = parse_net(*text);
-  if (!endpoints) return std::nullopt;
-  const auto found = std::ranges::find(*endpoints, std::string(), &Endpoint::as);
-  if (found == endpoints->end()) return std::nullopt;
-  return *found;
+  if (!text) return {};
+  auto known = parse_net(*text);
+  return known ? *std::move(known) : std::vector<Endpoint>();
+}
+
+// The one without a name.
+std::optional<Endpoint> Agent::own_endpoint(const std::string& uid) {
+  const std::int32_t port = keeper_.config().ports.guest_port;
+  for (const Endpoint& endpoint : endpoints(uid)) {
+    if (endpoint.as.empty() && endpoint.port == port) return endpoint;
+  }
+  return std::nullopt;
 }
 
 VmInfo Agent::with_address(VmInfo vm) {
@@ -43,7 +48,9 @@ Result<void> Agent::publish(const VmInfo& vm) {
   if (!qmp) return qmp.error();
   const auto own = publish_guest(*qmp, ports);
   if (!own) return own.error();
-  return note_endpoints(vm.uid, {*own});
+  std::vector<Endpoint> in_place = endpoints(vm.uid);
+  in_place.push_back(*own);
+  return note_endpoints(vm.uid, in_place);
 }
 
 }  // namespace fuse
