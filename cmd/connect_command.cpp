@@ -106,6 +106,17 @@ int with_contexts(const Context& context, F&& work) {
   return work(*contexts, *file);
 }
 
+void print_table(const Context& context, const Contexts& contexts) {
+  Table table({"", "NAME", "ADDRESS", "TOKEN", "ACTIVE HOST"});
+  for (const NamedContext& entry : contexts.all) {
+    const std::string token = entry.token.empty() ? "-" : (entry.master ? "master" : "key");
+    table.add({entry.name == contexts.current ? "*" : "", printable(entry.name),
+               printable(entry.base_url), token,
+               entry.active_host.empty() ? "-" : printable(entry.active_host)});
+  }
+  table.print(context.out, context.colour_out());
+}
+
 int run_list(const Context& context) {
   return with_contexts(context, [&](const Contexts& contexts, const fs::path& /*file*/) -> int {
     if (context.json()) {
@@ -116,16 +127,9 @@ int run_list(const Context& context) {
     }
     if (contexts.all.empty()) {
       context.note("there are no contexts: jobs run on this machine\n  fuse connect URL adds one");
-      return success;
+    } else {
+      print_table(context, contexts);
     }
-    Table table({"", "NAME", "ADDRESS", "TOKEN", "ACTIVE HOST"});
-    for (const NamedContext& entry : contexts.all) {
-      const std::string token = entry.token.empty() ? "-" : (entry.master ? "master" : "key");
-      table.add({entry.name == contexts.current ? "*" : "", printable(entry.name),
-                 printable(entry.base_url), token,
-                 entry.active_host.empty() ? "-" : printable(entry.active_host)});
-    }
-    table.print(context.out, context.colour_out());
     return success;
   });
 }

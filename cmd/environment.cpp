@@ -30,7 +30,7 @@ std::string size_text(const ResourceSpec& spec) {
   return text;
 }
 
-std::string or_dash(std::string text) {
+std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : printable(text);
 }
 

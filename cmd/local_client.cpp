@@ -175,7 +175,7 @@ Error LocalClient::no_answer(Start& start) const {
 }
 
 Result<void> LocalClient::keep_starting(Start& start) {
-  if (const auto well = look_after(start); !well) return well;
+  if (auto well = look_after(start); !well) return well;
   if (start.process != nullptr) return {};
   auto started = spawn();
   if (!started) return started.error();
@@ -215,7 +215,7 @@ Result<DaemonInfo> LocalClient::find_or_start(AcceptBuild accept) {
 }
 
 Result<std::optional<DaemonInfo>> LocalClient::stop() {
-  const auto found = look();
+  auto found = look();
   if (!found || !*found) return found;
   if (const auto asked = ask_to_stop(); !asked) return asked.error();
   Wait wait(clock_, options_, say_);

@@ -113,7 +113,7 @@ std::string wait_for_end(const LocalDaemonOptions& options, Orchestrator& orches
 }  // namespace
 
 Result<void> serve_local(const LocalDaemonOptions& options, const LocalDaemonParts& parts) {
-  if (const auto prepared = prepare_state_dir(options.paths.dir); !prepared) return prepared;
+  if (auto prepared = prepare_state_dir(options.paths.dir); !prepared) return prepared;
   const auto lock = StateLock::take(options.paths.lock());
   if (!lock) return lock.error();
   if (!*lock) return {};

@@ -34,7 +34,7 @@ Result<Fd> open_lock_file(const fs::path& path, int flags) {
 }  // namespace
 
 Result<void> prepare_state_dir(const fs::path& dir) {
-  if (const auto made = PosixHost().make_dirs(dir, 0700); !made) return made;
+  if (auto made = PosixHost().make_dirs(dir, 0700); !made) return made;
   const Fd folder(::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) return errno_error(cat("open ", dir.native()), errno);
   struct stat info {};

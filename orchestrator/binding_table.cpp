@@ -6,6 +6,7 @@ namespace {
 
 std::vector<BindingRow> to_rows(const std::vector<SqlRow>& rows) {
   std::vector<BindingRow> out;
+  out.reserve(rows.size());
   for (const SqlRow& row : rows) {
     out.push_back({.environment_uid = row.text("environment_uid"),
                    .host_id = row.text("host_id"),

@@ -52,6 +52,7 @@ Result<std::vector<UploadFile>> guest_files(const CreateEnvironmentRequest& requ
                                             const Manifest& manifest) {
   std::vector<UploadFile> out;
   const auto own = own_files(request, manifest);
+  out.reserve(own.size() + request.files.size());
   for (const auto& [path, bytes] : own) out.push_back({.path = path, .bytes = bytes});
   for (const auto& [path, encoded] : request.files) {
     if (own.count(path) != 0) continue;

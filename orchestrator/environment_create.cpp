@@ -104,7 +104,7 @@ Result<Environment> EnvironmentService::create_checked(const CreateEnvironmentRe
   const auto row = place_and_insert(with_defaults(request));
   if (!row) return row.error();
   if (options.respond_async) return row->environment;
-  return await_created(row->environment.uid);
+  return await_created(*row);
 }
 
 Result<void> EnvironmentService::refuse_duplicate(const std::string& task_id) {
@@ -208,22 +208,25 @@ Result<void> EnvironmentService::insert(StoreTx& tx, const EnvironmentRow& row,
   return {};
 }
 
-Result<Environment> EnvironmentService::await_created(const std::string& uid) {
+// The environment is there, whatever becomes of the database while it is waited
+// for: then the answer is what was known of it last.
+Result<Environment> EnvironmentService::await_created(EnvironmentRow row) {
+  const std::string uid = row.environment.uid;
   Wakeups::Subscription wakeups(store_.wakeups(), uid);
   const SteadyTime deadline = clock_.steady() + options_.create_wait;
   std::optional<SteadyTime> settled;
   for (;;) {
-    const auto row = by_uid(uid);
-    if (!row) return row.error();
-    if (!*row) return Error{ErrorCode::not_found, cat("vm not found: vm ", uid)};
-    const Settling settling = settling_of(**row);
+    const auto fresh = by_uid(uid);
+    if (fresh && !*fresh) return Error{ErrorCode::not_found, cat("vm not found: vm ", uid)};
+    if (fresh) row = **fresh;
+    const Settling settling = settling_of(row);
     const SteadyTime now = clock_.steady();
     if (settling == Settling::watches && !settled) {
-      settled = now + std::chrono::seconds((*row)->settle_seconds);
+      settled = now + std::chrono::seconds(row.settle_seconds);
     }
     const bool done =
         settling == Settling::done || (settling == Settling::watches && settled && now >= *settled);
-    if (done || now >= deadline || stopping_.stop_requested()) return answer_of(**row);
+    if (done || now >= deadline || stopping_.stop_requested()) return answer_of(row);
     const SteadyTime until = settled ? std::min(*settled, deadline) : deadline;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - now);
     wakeups.wait(std::clamp(left, std::chrono::milliseconds(1), longest_nap),

@@ -62,7 +62,7 @@ class EnvironmentService final : public EnvironmentApi {
   Result<void> insert(StoreTx& tx, const EnvironmentRow& row,
                       const CreateEnvironmentRequest& request, const Placement& placement) const;
   Result<void> refuse_duplicate(const std::string& task_id);
-  Result<Environment> await_created(const std::string& uid);
+  Result<Environment> await_created(EnvironmentRow row);
   Result<void> await_gone(const EnvironmentRow& row);
 
   Result<std::optional<EnvironmentRow>> by_uid(const std::string& uid);

@@ -61,6 +61,7 @@ std::vector<Group> groups_of(const ResourceSpec& spec, const HostInfo& host) {
     }
   }
   std::vector<Group> out;
+  out.reserve(groups.size());
   for (auto& [key, group] : groups) out.push_back(std::move(group));
   return out;
 }

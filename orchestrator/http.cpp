@@ -46,6 +46,7 @@ std::vector<ApiRouteEntry> all_routes() {
 
 std::vector<RoutePattern> patterns_of(const std::vector<ApiRouteEntry>& routes) {
   std::vector<RoutePattern> out;
+  out.reserve(routes.size());
   for (const ApiRouteEntry& route : routes) {
     out.push_back(
         {std::string(route.method), std::string(route.pattern), std::string(route.action)});
