@@ -1,6 +1,7 @@
 #include "base/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,13 @@ Result<void> write_all(int fd, std::string_view bytes, std::string_view what) {
     }
   }
   return {};
+}
+
+bool is_file_at(int fd, const fs::path& path) {
+  struct stat open {};
+  struct stat there {};
+  return ::fstat(fd, &open) == 0 && ::stat(path.c_str(), &there) == 0 &&
+         open.st_dev == there.st_dev && open.st_ino == there.st_ino;
 }
 
 Result<void> sync_dir(const fs::path& dir) {

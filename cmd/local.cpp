@@ -7,6 +7,7 @@
 #include <ostream>
 
 #include "base/log.h"
+#include "base/quiet_log.h"
 #include "base/text.h"
 #include "base/version.h"
 #include "cmd/commands.h"
@@ -105,7 +106,8 @@ int run_local_serve(Context& context, const std::string& state) {
     return name == "FUSE_STATE" ? std::optional(state) : context.variables(name);
   });
   if (!config) return context.fail(config.error());
-  StreamLog log(context.err, context.clock, LogFormat::text, LogLevel::info);
+  StreamLog stream(context.err, context.clock, LogFormat::text, LogLevel::info);
+  QuietLog log(stream, context.clock);
   const LocalPaths paths{config->state_dir};
   const auto served = serve_local(
       {.paths = paths}, {.host = context.host,

@@ -96,10 +96,12 @@ Result<std::unique_ptr<Orchestrator>> open_orchestrator(const LocalDaemonOptions
 }
 
 // Waits for a reason to end.
-std::string wait_for_end(const LocalDaemonOptions& options, Orchestrator& orchestrator,
-                         StopRequest& stop, const LastUse& use) {
+std::string wait_for_end(const LocalDaemonOptions& options, const StateLock& lock,
+                         Orchestrator& orchestrator, StopRequest& stop, const LastUse& use) {
   for (;;) {
     if (auto why = stop.wait(options.idle_check); !why.empty()) return why;
+    // Nobody can reach it any more, and another one may have begun in its place.
+    if (!lock.is_there(options.paths.lock())) return "its state folder was removed";
     if (use.ago() < options.idle_limit) continue;
     const auto live = orchestrator.environments().list({.limit = 1});
     if (live && live->environments.empty()) {
@@ -143,7 +145,7 @@ Result<void> serve_local(const LocalDaemonOptions& options, const LocalDaemonPar
   (*orchestrator)->start();
   parts.log.info("ready", {{"at", (*server)->place()}});
 
-  const std::string why = wait_for_end(options, **orchestrator, stop, use);
+  const std::string why = wait_for_end(options, **lock, **orchestrator, stop, use);
   parts.log.info("stopping", {{"because", why}});
   (*server)->stop(options.stop_grace);
   (*orchestrator)->stop();

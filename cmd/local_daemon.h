@@ -30,7 +30,8 @@ using MakeLocalAgent =
 struct LocalDaemonOptions {
   LocalPaths paths{};
   std::chrono::milliseconds idle_limit{std::chrono::minutes(30)};
-  std::chrono::milliseconds idle_check{std::chrono::seconds(15)};
+  // How often it looks whether there is a reason to end.
+  std::chrono::milliseconds idle_check{std::chrono::seconds(2)};
   // For the calls in hand when it is asked to stop.
   std::chrono::milliseconds stop_grace{std::chrono::seconds(2)};
 };
@@ -45,9 +46,9 @@ struct LocalDaemonParts {
 
 // Local mode's background process: orchestrator and agent behind a unix socket
 // that only this user can use.  Returns once it was told to stop (SIGTERM,
-// SIGINT or POST /v1/local/shutdown) or nothing was alive and nobody asked for
-// anything for `idle_limit`; VMs go on.  Returns success at once when another
-// process has the state folder.
+// SIGINT or POST /v1/local/shutdown), nothing was alive and nobody asked for
+// anything for `idle_limit`, or the state folder was removed; VMs go on.  Returns
+// success at once when another process has the state folder.
 Result<void> serve_local(const LocalDaemonOptions& options, const LocalDaemonParts& parts);
 
 }  // namespace fuse::cmd

@@ -70,6 +70,10 @@ Result<std::optional<StateLock>> StateLock::take(const fs::path& path) {
   return std::optional<StateLock>(StateLock(std::move(*file)));
 }
 
+bool StateLock::is_there(const fs::path& path) const {
+  return is_file_at(file_.get(), path);
+}
+
 std::optional<pid_t> StateLock::holder(const fs::path& path) {
   const auto file = open_lock_file(path, O_RDONLY);
   if (!file) return std::nullopt;

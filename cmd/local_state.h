@@ -20,6 +20,9 @@ class StateLock {
   static Result<std::optional<StateLock>> take(const fs::path& file);
   // The pid in the lock file; nothing when nobody holds the lock.
   static std::optional<pid_t> holder(const fs::path& file);
+  // Whether the lock is still where others look for it: not when the state folder
+  // was removed.
+  [[nodiscard]] bool is_there(const fs::path& file) const;
 
  private:
   explicit StateLock(Fd file) : file_(std::move(file)) {}

@@ -36,7 +36,7 @@ Progress::~Progress() {
 void Progress::step(const EnvironmentEvent& event) {
   if (options_.style == ProgressStyle::none) return;
   const std::scoped_lock lock(mutex_);
-  if (event.duration_ms || event.exit_code) {
+  if (event.duration_ms || event.exit_code || !event.error.empty()) {
     finish(event);
     return;
   }
@@ -62,7 +62,10 @@ void Progress::finish(const EnvironmentEvent& event) {
   }
   if (event.duration_ms) time = human_duration(std::chrono::milliseconds(*event.duration_ms));
   const bool failed = event.exit_code.value_or(0) != 0 || !event.error.empty();
-  if (failed && event.exit_code) text += cat(text.empty() ? "" : ": ", "exit ", *event.exit_code);
+  if (failed) {
+    text += cat(text.empty() ? "" : ": ",
+                event.exit_code ? cat("exit ", *event.exit_code) : printable(event.error));
+  }
   write_step(label, text, time, failed);
   draw();
 }

@@ -34,8 +34,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // A "step" event: the start of a step, or its end when it has a duration or an
-  // exit code.
+  // A "step" event: the start of a step, or its end when it has a duration, an
+  // exit code or an error.
   void step(const EnvironmentEvent& event);
   // A whole line, above a live one.
   void line(std::string_view text);

@@ -47,8 +47,11 @@ Result<VmInfo> Agent::create_vm(const CreateVmRequest& request) {
 
 Result<VmInfo> Agent::get_vm(const std::string& vm_id) {
   const auto vm = keeper_.find(vm_id);
-  if (!vm) return vm.error();
-  return with_address((*vm)->info());
+  if (vm) return with_address((*vm)->info());
+  const auto held = keeper_.set_aside(vm_id);
+  if (!held || held->newer) return vm.error();
+  // Whatever still runs of it, nobody can do anything with it but end it.
+  return VmInfo{.uid = held->uid, .alive = false, .ended = cat("it is set aside: ", held->reason)};
 }
 
 Result<std::vector<VmInfo>> Agent::list_vms(const std::string& prefix) {

@@ -30,6 +30,10 @@ Result<JobStatus> Agent::job(const std::string& vm_id) {
     status = session != nullptr
                  ? Result<std::optional<JobStatus>>(session->job())
                  : read_job(keeper_.world().host, keeper_.paths().vm(vm->record().uid));
+  } else if (const auto held = keeper_.set_aside(vm_id)) {
+    if (held->newer) return keeper_.find(vm_id).error();
+    status = read_job(keeper_.world().host, keeper_.paths().vm(held->uid));
+    if (status && *status && !is_over(**status)) status = std::optional(lost_job(**status));
   } else {
     const auto receipt = keeper_.receipts().find(vm_id);
     if (!receipt) return Error{ErrorCode::not_found, "vm not found"};
@@ -57,6 +61,8 @@ Result<LogRange> Agent::logs(const std::string& vm_id, const LogQuery& query, co
     log = session != nullptr
               ? Result<std::shared_ptr<JobLog>>(session->log())
               : JobLog::open_finished(keeper_.paths().vm(vm->record().uid, vm_file::job_log));
+  } else if (const auto held = keeper_.set_aside(vm_id)) {
+    log = JobLog::open_finished(keeper_.paths().vm(held->uid, vm_file::job_log));
   } else if (const auto receipt = keeper_.receipts().find(vm_id)) {
     log = keeper_.receipts().log(*receipt);
   }

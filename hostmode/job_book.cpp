@@ -62,6 +62,13 @@ JobStatus lost_job(const JobStatus& last_known) {
   return status;
 }
 
+Result<void> lose_job(Host& host, const fs::path& dir) {
+  const auto job = read_job(host, dir);
+  if (!job) return job.error();
+  if (!*job || is_over(**job)) return {};
+  return write_job(host, dir, lost_job(**job));
+}
+
 Result<std::shared_ptr<JobBook>> JobBook::open(Host& host, const fs::path& dir) {
   auto status = read_job(host, dir);
   if (!status) return status.error();
@@ -98,6 +105,13 @@ Result<void> JobBook::update(const JobStatus& status) {
   }
   status_ = status;
   return {};
+}
+
+Result<void> JobBook::close() {
+  const std::scoped_lock lock(mutex_);
+  if (!status_ || is_over(*status_)) return {};
+  status_ = lost_job(*status_);
+  return write_job(host_, dir_, *status_);
 }
 
 std::optional<JobStatus> JobBook::status() const {

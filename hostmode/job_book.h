@@ -20,6 +20,8 @@ Result<void> write_job(Host& host, const fs::path& dir, const JobStatus& status)
 
 // A job that ended with its VM.
 JobStatus lost_job(const JobStatus& last_known);
+// Writes down that the job in `dir` is lost, if there is one that has not ended.
+Result<void> lose_job(Host& host, const fs::path& dir);
 
 // A live VM's job: its last known state, in memory and on disk, and its log.
 // Safe from several threads.
@@ -34,6 +36,9 @@ class JobBook {
   Result<void> forget();
   // What the guest says now.  A final state stays.
   Result<void> update(const JobStatus& status);
+  // The VM is gone: a job that has not ended by then is lost.  Known from here on
+  // also when it cannot be written down.
+  Result<void> close();
 
   [[nodiscard]] std::optional<JobStatus> status() const;
   [[nodiscard]] const std::shared_ptr<JobLog>& log() const { return log_; }

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/files.h"
 #include "base/text.h"
 
 namespace fuse {
@@ -80,6 +81,18 @@ Result<void> JobLog::sync() {
   if (file_.valid() && ::fdatasync(file_.get()) < 0)
     return errno_error("sync the job's log", errno);
   return {};
+}
+
+Result<void> JobLog::copy_to(const fs::path& file) const {
+  const Fd copy(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!copy.valid()) return errno_error(cat("create ", file.native()), errno);
+  Result<void> written;
+  const auto copied = hand_over(0, size(), [&](std::string_view bytes) {
+    written = write_all(copy.get(), bytes, cat("write ", file.native()));
+    return written.has_value();
+  });
+  if (!copied) return copied.error();
+  return written;
 }
 
 void JobLog::finish() {

@@ -30,6 +30,8 @@ class JobLog {
   Result<void> append(std::string_view bytes);
   // fdatasync(2).
   Result<void> sync();
+  // Writes all of it into a new file: its own has lost its name.
+  Result<void> copy_to(const fs::path& file) const;
   // Nothing follows: followers end once they have everything.
   void finish();
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -192,6 +193,35 @@ Result<std::shared_ptr<QemuProcess>> find_qemu(Host& host, const std::string& ui
     return QemuProcess::hold(std::move(adopted).value(), false);
   }
   return Error{ErrorCode::not_found, cat("no QEMU of ", uid, " is running")};
+}
+
+bool runs_in(const QemuProcess& qemu, const fs::path& dir) {
+  struct stat own {};
+  struct stat there {};
+  // It is about to end, or the kernel does not let us look.
+  if (::stat(cat("/proc/", qemu.pid(), "/cwd").c_str(), &own) < 0) return true;
+  if (::stat(dir.c_str(), &there) < 0) return errno != ENOENT && errno != ENOTDIR;
+  return own.st_dev == there.st_dev && own.st_ino == there.st_ino;
+}
+
+Result<std::vector<std::string>> find_homeless(Host& host, const fs::path& vms) {
+  const auto names = host.list_dir("/proc");
+  if (!names) return names.error();
+  std::error_code failure;
+  // As the kernel spells it.
+  const std::string home = fs::weakly_canonical(vms, failure).native() + "/";
+  constexpr std::string_view removed = " (deleted)";
+  std::vector<std::string> uids;
+  for (const std::string& name : *names) {
+    if (!parse_int(name)) continue;
+    const auto folder = host.read_link(fs::path("/proc") / name / "cwd");
+    if (!folder || !folder->native().starts_with(home)) continue;
+    if (!folder->native().ends_with(removed)) continue;
+    std::string uid = folder->native().substr(home.size());
+    uid.erase(uid.size() - removed.size());
+    if (is_uid(uid)) uids.push_back(std::move(uid));
+  }
+  return uids;
 }
 
 Result<void> stop_qemu(QemuProcess& qemu, const fs::path& dir, const StopLimits& limits) {

@@ -69,6 +69,13 @@ Result<std::shared_ptr<QemuProcess>> adopt_qemu(const VmProcess& process,
 // when we died before we could write down its pid.  not_found when there is none.
 Result<std::shared_ptr<QemuProcess>> find_qemu(Host& host, const std::string& uid);
 
+// Whether `dir` is the folder that the QEMU runs in.  False only when that is
+// certain: the folder was removed or moved, or there is another one in its place.
+bool runs_in(const QemuProcess& qemu, const fs::path& dir);
+
+// The uids of the QEMUs that run in folders of `vms` which are no longer there.
+Result<std::vector<std::string>> find_homeless(Host& host, const fs::path& vms);
+
 // Ends it: asks its monitor to quit, then SIGTERM, then SIGKILL.  Returns when it
 // has ended; unavailable when even SIGKILL did not do.
 Result<void> stop_qemu(QemuProcess& qemu, const fs::path& dir, const StopLimits& limits);

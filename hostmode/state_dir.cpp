@@ -60,6 +60,10 @@ Result<StateDir> StateDir::take(Host& host, const StatePaths& paths) {
   return StateDir(std::move(lock));
 }
 
+bool StateDir::is_there(const StatePaths& paths) const {
+  return is_file_at(lock_.get(), paths.lock());
+}
+
 std::string to_text(const std::vector<QuarantinedVm>& quarantined) {
   auto list = nlohmann::ordered_json::array();
   for (const QuarantinedVm& vm : quarantined) {
@@ -69,10 +73,22 @@ std::string to_text(const std::vector<QuarantinedVm>& quarantined) {
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-Result<void> Quarantine::add(const std::string& uid, const std::string& reason) {
+Result<void> Quarantine::add(const std::string& uid, const Error& reason) {
   {
     const std::scoped_lock lock(mutex_);
-    held_[uid] = {.uid = uid, .reason = reason, .since = to_rfc3339(clock_.wall())};
+    held_[uid] = {.uid = uid,
+                  .reason = reason.message,
+                  .since = to_rfc3339(clock_.wall()),
+                  .newer = reason.code == ErrorCode::unimplemented};
+  }
+  return host_.replace_file(file_, to_text(list()), 0600);
+}
+
+Result<void> Quarantine::remove(const std::string& uid) {
+  {
+    const std::scoped_lock lock(mutex_);
+    held_.erase(uid);
+    if (held_.empty()) return host_.remove_all(file_);
   }
   return host_.replace_file(file_, to_text(list()), 0600);
 }
@@ -90,9 +106,10 @@ std::vector<QuarantinedVm> Quarantine::list() const {
   return out;
 }
 
-bool Quarantine::holds(const std::string& uid) const {
+std::optional<QuarantinedVm> Quarantine::find(const std::string& uid) const {
   const std::scoped_lock lock(mutex_);
-  return held_.contains(uid);
+  const auto found = held_.find(uid);
+  return found == held_.end() ? std::nullopt : std::optional(found->second);
 }
 
 }  // namespace fuse

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,16 +23,23 @@ class StateDir {
   // other process, when it is taken; unimplemented when a newer version left it.
   static Result<StateDir> take(Host& host, const StatePaths& paths);
 
+  // Whether the directory is still the one that was taken: false when it was
+  // removed, or made anew by somebody else.
+  [[nodiscard]] bool is_there(const StatePaths& paths) const;
+
  private:
   explicit StateDir(Fd lock) : lock_(std::move(lock)) {}
   Fd lock_;
 };
 
-// A VM's folder that the agent cannot make sense of.  It is left as it is.
+// A VM's folder that the agent cannot make sense of.  It is left as it is, until
+// somebody asks for the VM's destruction.
 struct QuarantinedVm {
   std::string uid{};
   std::string reason{};
   std::string since{};
+  // Nothing is wrong with it: only a newer version knows how to handle it.
+  bool newer = false;
 };
 
 std::string to_text(const std::vector<QuarantinedVm>& quarantined);
@@ -42,11 +50,13 @@ class Quarantine {
   Quarantine(Host& host, const Clock& clock, fs::path file)
       : host_(host), clock_(clock), file_(std::move(file)) {}
 
-  Result<void> add(const std::string& uid, const std::string& reason);
+  // `reason` of the code unimplemented: it is of a newer version.
+  Result<void> add(const std::string& uid, const Error& reason);
+  Result<void> remove(const std::string& uid);
   // Empties it; what still is wrong will be found again.
   Result<void> clear();
   [[nodiscard]] std::vector<QuarantinedVm> list() const;
-  [[nodiscard]] bool holds(const std::string& uid) const;
+  [[nodiscard]] std::optional<QuarantinedVm> find(const std::string& uid) const;
 
  private:
   Host& host_;

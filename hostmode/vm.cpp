@@ -13,23 +13,26 @@
 
 namespace fuse {
 
-Result<std::unique_ptr<ExitWatch>> ExitWatch::begin(std::shared_ptr<QemuProcess> qemu,
-                                                    std::function<void()> on_exit) {
+Result<std::unique_ptr<QemuWatch>> QemuWatch::begin(std::shared_ptr<QemuProcess> qemu,
+                                                    Calls calls) {
   Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid()) return errno_error("make an eventfd", errno);
-  std::unique_ptr<ExitWatch> watch(new ExitWatch(std::move(wake)));
+  std::unique_ptr<QemuWatch> watch(new QemuWatch(std::move(wake)));
   const int wake_fd = watch->wake_.get();
   watch->thread_ = std::jthread(
-      [qemu = std::move(qemu), on_exit = std::move(on_exit), wake_fd](const std::stop_token& stop) {
+      [qemu = std::move(qemu), calls = std::move(calls), wake_fd](const std::stop_token& stop) {
         const std::stop_callback on_stop(stop, [wake_fd] {
           const std::uint64_t one = 1;
           (void)!::write(wake_fd, &one, sizeof(one));
         });
         std::array<pollfd, 2> fds = {{{qemu->exit_fd(), POLLIN, 0}, {wake_fd, POLLIN, 0}}};
         while (!stop.stop_requested()) {
-          if (::poll(fds.data(), fds.size(), -1) < 0 && errno != EINTR) return;
-          if (fds[0].revents == 0) continue;
-          on_exit();
+          const int interval = static_cast<int>(calls.interval.count());
+          const int ready = ::poll(fds.data(), fds.size(), interval);
+          if (ready < 0 && errno != EINTR) return;
+          if (ready == 0) calls.on_look();
+          if (ready <= 0 || fds[0].revents == 0) continue;
+          calls.on_exit();
           return;
         }
       });
@@ -94,9 +97,14 @@ Result<void> Vm::await_created() {
   return {};
 }
 
-void Vm::watch(std::unique_ptr<ExitWatch> watch) {
+void Vm::watch(std::unique_ptr<QemuWatch> watch) {
   const std::scoped_lock lock(mutex_);
   watch_ = std::move(watch);
+}
+
+void Vm::doom(const std::string& reason) {
+  const std::scoped_lock lock(mutex_);
+  if (record_.state != VmState::ended && record_.reason.empty()) record_.reason = reason;
 }
 
 void Vm::end_once(const std::function<void()>& settle) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -18,15 +19,19 @@
 
 namespace fuse {
 
-// Calls back, on a thread of its own, when a QEMU has ended.  Dropping it ends
-// the watch.
-class ExitWatch {
+// Calls back, on a thread of its own, now and then while a QEMU runs and once when
+// it has ended.  Dropping it ends the watch.
+class QemuWatch {
  public:
-  static Result<std::unique_ptr<ExitWatch>> begin(std::shared_ptr<QemuProcess> qemu,
-                                                  std::function<void()> on_exit);
+  struct Calls {
+    std::chrono::milliseconds interval{std::chrono::seconds(1)};
+    std::function<void()> on_look{};
+    std::function<void()> on_exit{};
+  };
+  static Result<std::unique_ptr<QemuWatch>> begin(std::shared_ptr<QemuProcess> qemu, Calls calls);
 
  private:
-  explicit ExitWatch(Fd wake) : wake_(std::move(wake)) {}
+  explicit QemuWatch(Fd wake) : wake_(std::move(wake)) {}
   Fd wake_;
   std::jthread thread_;  // last: it uses the above
 };
@@ -58,7 +63,9 @@ class Vm {
   // For everyone else: returns when it is created, with the error if it failed.
   Result<void> await_created();
 
-  void watch(std::unique_ptr<ExitWatch> watch);
+  void watch(std::unique_ptr<QemuWatch> watch);
+  // Why it is about to end, where we know better than what QEMU leaves behind.
+  void doom(const std::string& reason);
   // Runs `settle` on the first call; every call returns when that is done.
   void end_once(const std::function<void()>& settle);
 
@@ -77,7 +84,7 @@ class Vm {
   std::shared_ptr<QemuProcess> qemu_;
   std::shared_ptr<VmSession> session_;
   std::once_flag ended_;
-  std::unique_ptr<ExitWatch> watch_;  // last: its thread uses all of the above
+  std::unique_ptr<QemuWatch> watch_;  // last: its thread uses all of the above
 };
 
 }  // namespace fuse

@@ -103,7 +103,7 @@ Result<void> VmKeeper::allocate(const CreateVmRequest& request, VmRecord& record
 Result<VmInfo> VmKeeper::create(const CreateVmRequest& request) {
   auto record = record_of(request);
   if (!record) return record.error();
-  if (quarantine_.holds(record->uid)) {
+  if (quarantine_.find(record->uid)) {
     return Error{ErrorCode::conflict, cat("uid ", record->uid, " is quarantined")};
   }
   const auto place = table_.reserve(*record);
@@ -197,7 +197,9 @@ Result<void> VmKeeper::begin_session(Vm& vm, BootedVm booted) {
                                  paths_.vm(vm.record().uid), std::move(booted.guest));
   if (!session) return session.error();
   vm.run(booted.qemu, std::move(session).value());
-  auto watch = ExitWatch::begin(booted.qemu, [this, &vm] { settle_end(vm); });
+  auto watch = QemuWatch::begin(booted.qemu, {.interval = config_.look_interval,
+                                              .on_look = [this, &vm] { look_after(vm); },
+                                              .on_exit = [this, &vm] { settle_end(vm); }});
   if (!watch) return watch.error();
   vm.watch(std::move(watch).value());
   return {};

@@ -7,9 +7,22 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "hostmode/job_book.h"
 #include "hostmode/vm_keeper.h"
 
 namespace fuse {
+
+namespace {
+
+Error not_found() {
+  return {ErrorCode::not_found, "vm not found"};
+}
+
+Error is_set_aside(const QuarantinedVm& vm) {
+  return {ErrorCode::unavailable, cat("vm ", vm.uid, " is set aside: ", vm.reason)};
+}
+
+}  // namespace
 
 Result<void> VmKeeper::write(Vm& vm, const VmRecord& record) {
   if (auto written = write_vm_record(world_.host, paths_, record); !written) return written;
@@ -19,13 +32,14 @@ Result<void> VmKeeper::write(Vm& vm, const VmRecord& record) {
 
 Result<std::shared_ptr<Vm>> VmKeeper::find(const std::string& id) {
   const std::shared_ptr<Vm> vm = table_.find(id);
-  if (vm == nullptr || !vm->await_created()) return Error{ErrorCode::not_found, "vm not found"};
-  return vm;
+  if (vm != nullptr && vm->await_created()) return vm;
+  if (const auto held = quarantine_.find(id)) return is_set_aside(*held);
+  return not_found();
 }
 
 Result<void> VmKeeper::destroy(const std::string& id) {
   const std::shared_ptr<Vm> vm = table_.find(id);
-  if (vm == nullptr) return Error{ErrorCode::not_found, "vm not found"};
+  if (vm == nullptr) return destroy_unknown(id);
   if (!vm->begin_destroy()) return {};
   auto ended = end_and_remove(*vm);
   vm->end_destroy(ended.has_value());
@@ -37,10 +51,45 @@ Result<void> VmKeeper::destroy(const std::string& id) {
   return {};
 }
 
+// What is not in the table may lie there set aside, or run though its folder is
+// gone.
+Result<void> VmKeeper::destroy_unknown(const std::string& id) {
+  if (!is_uid(id)) return not_found();
+  if (const auto held = quarantine_.find(id)) return destroy_set_aside(*held);
+  auto qemu = find_qemu(world_.host, id);
+  if (!qemu) return qemu.error().code == ErrorCode::not_found ? not_found() : qemu.error();
+  world_.log.warning("a vm without a record is ended", {{"uid", id}, {"pid", cat((*qemu)->pid())}});
+  return stop_qemu(**qemu, paths_.vm(id), config_.stop);
+}
+
+Result<void> VmKeeper::destroy_set_aside(const QuarantinedVm& vm) {
+  if (vm.newer) return is_set_aside(vm);
+  if (auto ended = end_any_qemu(vm.uid); !ended) return ended;
+  if (auto lost = lose_job(world_.host, paths_.vm(vm.uid)); !lost) {
+    world_.log.warning("what is known of a job cannot be read",
+                       {{"uid", vm.uid}, {"reason", lost.error().message}});
+  }
+  const VmRecord record{.uid = vm.uid,
+                        .vm_id = vm_id_of(""),
+                        .ended_at = to_rfc3339(world_.clock.wall()),
+                        .state = VmState::ended,
+                        .reason = vm.reason};
+  if (auto kept = receipts_.keep(record); !kept) return kept;
+  if (auto removed = remove_folder(vm.uid); !removed) return removed;
+  world_.log.info("a vm that was set aside is gone", {{"uid", vm.uid}});
+  return quarantine_.remove(vm.uid);
+}
+
 Result<void> VmKeeper::end_and_remove(Vm& vm) {
   VmRecord record = vm.record();
   record.destroying = true;
-  if (auto written = write(vm, record); !written) return written;
+  if (auto written = write(vm, record); !written) {
+    // The disk is full, or the folder gone.  Whoever asked will ask again should we
+    // be interrupted.
+    vm.set_record(record);
+    world_.log.warning("cannot write down that a vm is being destroyed",
+                       {{"vm", record.vm_id}, {"reason", written.error().message}});
+  }
   const auto qemu = vm.qemu();
   const auto session = vm.session();
   if (qemu != nullptr && qemu->running()) {
@@ -53,8 +102,40 @@ Result<void> VmKeeper::end_and_remove(Vm& vm) {
     }
   }
   settle_end(vm);
+  // First what nobody needs any more: a full disk has no room for a receipt.
+  const fs::path disk = paths_.vm(record.uid, vm_file::disk);
+  if (auto removed = world_.host.remove_all(disk); !removed) return removed;
   if (auto kept = receipts_.keep(vm.record()); !kept) return kept;
   return remove_folder(record.uid);
+}
+
+// A VM without its folder could not be found again, nor its job's result kept.
+void VmKeeper::look_after(Vm& vm) {
+  const auto qemu = vm.qemu();
+  const VmRecord record = vm.record();
+  const fs::path dir = paths_.vm(record.uid);
+  if (qemu == nullptr || runs_in(*qemu, dir)) return;
+  const std::string reason = cat("its folder ", dir.native(), " was removed while it ran");
+  world_.log.error("a vm is ended", {{"vm", record.vm_id}, {"reason", reason}});
+  vm.doom(reason);
+  if (auto stopped = stop_qemu(*qemu, dir, config_.stop); !stopped) {
+    world_.log.error("cannot end a vm",
+                     {{"vm", record.vm_id}, {"reason", stopped.error().message}});
+  }
+}
+
+// Puts what we know into a new folder in the place of one that was removed, so
+// that it is also known after a restart.
+Result<void> VmKeeper::replace_folder(const Vm& vm) const {
+  const fs::path dir = paths_.vm(vm.record().uid);
+  // Not when somebody has begun anew.
+  if (!state_dir_->is_there(paths_)) return {};
+  if (::mkdir(dir.c_str(), 0700) < 0) {
+    if (errno == EEXIST) return {};
+    return errno_error(cat("create folder ", dir.native()), errno);
+  }
+  const auto session = vm.session();
+  return session != nullptr ? session->write_anew(dir) : Result<void>();
 }
 
 // What its QEMU's end means for a VM, whoever notices first.
@@ -72,9 +153,11 @@ void VmKeeper::settle_end(Vm& vm) {
     if (record.state == VmState::ended) return;
     record.state = VmState::ended;
     record.ended_at = to_rfc3339(world_.clock.wall());
-    record.reason =
-        record.destroying ? "it was destroyed" : describe_end(paths_.vm(record.uid), status);
-    if (auto written = write(vm, record); !written) {
+    if (record.destroying) record.reason = "it was destroyed";
+    if (record.reason.empty()) record.reason = describe_end(paths_.vm(record.uid), status);
+    auto written = replace_folder(vm);
+    if (written) written = write(vm, record);
+    if (!written) {
       // In memory it is right, and the next start finds out by itself.
       vm.set_record(record);
       world_.log.error("cannot write down that a vm has ended",

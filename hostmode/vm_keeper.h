@@ -35,8 +35,13 @@ class VmKeeper {
   Result<VmInfo> create(const CreateVmRequest& request);
   Result<void> destroy(const std::string& id);
 
-  // By uid or vm_id, when it is created; not_found "vm not found".
+  // By uid or vm_id, when it is created; not_found "vm not found", unavailable when
+  // it is set aside.
   Result<std::shared_ptr<Vm>> find(const std::string& id);
+  // One that was set aside, by uid.
+  [[nodiscard]] std::optional<QuarantinedVm> set_aside(const std::string& id) const {
+    return quarantine_.find(id);
+  }
   [[nodiscard]] const VmTable& table() const { return table_; }
   [[nodiscard]] const Receipts& receipts() const { return receipts_; }
   [[nodiscard]] const StatePaths& paths() const { return paths_; }
@@ -60,7 +65,11 @@ class VmKeeper {
 
   // vm_destroy.cpp
   Result<void> end_and_remove(Vm& vm);
+  Result<void> destroy_unknown(const std::string& id);
+  Result<void> destroy_set_aside(const QuarantinedVm& vm);
+  void look_after(Vm& vm);
   void settle_end(Vm& vm);
+  Result<void> replace_folder(const Vm& vm) const;
   Result<void> remove_folder(const std::string& uid);
   Result<void> write(Vm& vm, const VmRecord& record);
 
@@ -71,7 +80,8 @@ class VmKeeper {
   Result<void> recover_ended(VmRecord record);
   Result<void> undo_creation(const VmRecord& record);
   Result<void> finish_destruction(const VmRecord& record);
-  Result<void> end_any_qemu(const VmRecord& record);
+  Result<void> end_any_qemu(const std::string& uid);
+  void end_homeless();
   Result<void> clear_probes();
   void check_net(const VmRecord& record, QmpClient& qmp);
 

@@ -52,8 +52,9 @@ Result<void> VmKeeper::recover() {
     if (recovered) continue;
     world_.log.error("a vm is set aside: look at its folder",
                      {{"uid", name}, {"reason", recovered.error().message}});
-    if (auto noted = quarantine_.add(name, recovered.error().message); !noted) return noted;
+    if (auto noted = quarantine_.add(name, recovered.error()); !noted) return noted;
   }
+  end_homeless();
   receipts_.prune();
   return {};
 }
@@ -87,19 +88,35 @@ Result<void> VmKeeper::recover_vm(const VmRecord& record) {
 }
 
 Result<void> VmKeeper::undo_creation(const VmRecord& record) {
-  if (auto ended = end_any_qemu(record); !ended) return ended;
+  if (auto ended = end_any_qemu(record.uid); !ended) return ended;
   world_.log.info("a vm that was being created is removed", {{"vm", record.vm_id}});
   return remove_folder(record.uid);
 }
 
-// Ends the QEMU of a record, also one whose start was not written down any more.
-Result<void> VmKeeper::end_any_qemu(const VmRecord& record) {
-  auto qemu = find_qemu(world_.host, record.uid);
+// Ends the QEMU of a uid, also one whose start was not written down any more.
+Result<void> VmKeeper::end_any_qemu(const std::string& uid) {
+  auto qemu = find_qemu(world_.host, uid);
   if (!qemu) {
     if (qemu.error().code == ErrorCode::not_found) return {};
     return qemu.error();
   }
-  return stop_qemu(**qemu, paths_.vm(record.uid), config_.stop);
+  return stop_qemu(**qemu, paths_.vm(uid), config_.stop);
+}
+
+// VMs whose folders were removed while no agent was there: nothing is known of
+// them any more but that they are ours.
+void VmKeeper::end_homeless() {
+  const auto uids = find_homeless(world_.host, paths_.vms());
+  if (!uids) {
+    world_.log.error("cannot look for vms without a folder", {{"reason", uids.error().message}});
+    return;
+  }
+  for (const std::string& uid : *uids) {
+    world_.log.warning("a vm whose folder was removed is ended", {{"uid", uid}});
+    if (auto ended = end_any_qemu(uid); !ended) {
+      world_.log.error("cannot end a vm", {{"uid", uid}, {"reason", ended.error().message}});
+    }
+  }
 }
 
 Result<void> VmKeeper::recover_running(VmRecord record) {
@@ -133,12 +150,7 @@ Result<void> VmKeeper::recover_running(VmRecord record) {
 }
 
 Result<void> VmKeeper::recover_ended(VmRecord record) {
-  const fs::path dir = paths_.vm(record.uid);
-  const auto job = read_job(world_.host, dir);
-  if (!job) return job.error();
-  if (*job && !is_over(**job)) {
-    if (auto kept = write_job(world_.host, dir, lost_job(**job)); !kept) return kept;
-  }
+  if (auto lost = lose_job(world_.host, paths_.vm(record.uid)); !lost) return lost;
   if (auto written = write_vm_record(world_.host, paths_, record); !written) return written;
   const auto vm = table_.take_up(record, Vm::Phase::ended);
   if (!vm) return vm.error();
@@ -147,13 +159,8 @@ Result<void> VmKeeper::recover_ended(VmRecord record) {
 }
 
 Result<void> VmKeeper::finish_destruction(const VmRecord& record) {
-  if (auto ended = end_any_qemu(record); !ended) return ended;
-  const fs::path dir = paths_.vm(record.uid);
-  const auto job = read_job(world_.host, dir);
-  if (!job) return job.error();
-  if (*job && !is_over(**job)) {
-    if (auto kept = write_job(world_.host, dir, lost_job(**job)); !kept) return kept;
-  }
+  if (auto ended = end_any_qemu(record.uid); !ended) return ended;
+  if (auto lost = lose_job(world_.host, paths_.vm(record.uid)); !lost) return lost;
   VmRecord last = record;
   if (last.state != VmState::ended) {
     last.state = VmState::ended;

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "hostmode/deadline.h"
+#include "hostmode/vm_paths.h"
 
 namespace fuse {
 
@@ -259,15 +260,19 @@ void VmSession::end() {
   pump_.request_stop();
   line_->close();
   if (pump_.joinable()) pump_.join();
-  const auto last = book_->status();
-  if (last && !is_over(*last)) {
-    if (auto kept = book_->update(lost_job(*last)); !kept) {
-      context_.log.error("cannot write down that the job is lost",
-                         {{"reason", kept.error().message}});
-    }
+  if (auto kept = book_->close(); !kept) {
+    context_.log.error("cannot write down that the job is lost",
+                       {{"reason", kept.error().message}});
   }
   (void)log()->sync();
   log()->finish();
+}
+
+Result<void> VmSession::write_anew(const fs::path& dir) const {
+  const auto status = book_->status();
+  if (!status) return {};
+  if (auto written = write_job(context_.host, dir, *status); !written) return written;
+  return log()->copy_to(dir / vm_file::job_log);
 }
 
 }  // namespace fuse

@@ -69,6 +69,8 @@ class VmSession {
   // Its QEMU is gone.  Returns once nothing of this session runs any more: a job
   // without a result is lost, the log is finished.
   void end();
+  // After end(): writes the job's state and its log into `dir`, which has neither.
+  Result<void> write_anew(const fs::path& dir) const;
 
  private:
   VmSession(const Context& context, std::shared_ptr<JobBook> book)

@@ -29,6 +29,18 @@ EnvironmentEvent step_event(std::int32_t index, const std::vector<std::string>& 
   return event;
 }
 
+EnvironmentEvent end_of_step(EnvironmentEvent step, bool failed, const JobStatus& job) {
+  if (!failed) {
+    step.exit_code = 0;
+  } else if (job.exit_code) {
+    step.exit_code = job.exit_code;
+  } else {
+    // Nobody knows how it would have ended.
+    step.error = job.state == JobState::lost ? "lost" : "it has no exit code";
+  }
+  return step;
+}
+
 }  // namespace
 
 std::vector<EnvironmentEvent> job_events(const JobStatus& before, const JobStatus& now,
@@ -44,9 +56,7 @@ std::vector<EnvironmentEvent> job_events(const JobStatus& before, const JobStatu
   for (std::int32_t i = was.over + 1; i <= is.begun; ++i) {
     if (i > was.begun) out.push_back(step_event(i, step_names));
     if (i > is.over) continue;
-    EnvironmentEvent end = step_event(i, step_names);
-    end.exit_code = is.last_failed && i == is.over ? now.exit_code.value_or(1) : 0;
-    out.push_back(std::move(end));
+    out.push_back(end_of_step(step_event(i, step_names), is.last_failed && i == is.over, now));
   }
   if (moved && (is_over(now) || before.state != JobState::pending)) tell_job();
   return out;

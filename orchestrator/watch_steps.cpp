@@ -16,17 +16,22 @@ StepOutcome again(std::chrono::milliseconds delay) {
   return {.kind = StepOutcome::Kind::again, .delay = delay};
 }
 
-StepOutcome vm_is_gone(const std::string& why) {
+StepOutcome vm_ended(const std::string& why) {
+  return {.kind = StepOutcome::Kind::failed,
+          .error = {ErrorCode::unavailable, cat("the vm ended: ", why)}};
+}
+
+StepOutcome vm_is_gone(const StepInput& input) {
   return {.kind = StepOutcome::Kind::failed,
           .error = {ErrorCode::unavailable,
-                    why.empty() ? std::string("the vm is gone") : cat("the vm ended: ", why)}};
+                    cat("host ", input.row.environment.host_id, " no longer has the vm")}};
 }
 
 // Nothing is known of the job; what is known of its VM?
 StepOutcome without_job(const StepInput& input) {
   const auto vm = input.agent.vms.get_vm(input.row.environment.uid);
-  if (!vm && vm.error().code == ErrorCode::not_found) return vm_is_gone("");
-  if (vm && !vm->alive) return vm_is_gone(vm->ended);
+  if (!vm && vm.error().code == ErrorCode::not_found) return vm_is_gone(input);
+  if (vm && !vm->alive) return vm_ended(vm->ended);
   return again(later);
 }
 
@@ -34,8 +39,8 @@ StepOutcome after_job(const StepInput& input, const JobStatus& job) {
   if (job.state == JobState::lost) {
     const auto vm = input.agent.vms.get_vm(input.row.environment.uid);
     if (!vm && vm.error().code != ErrorCode::not_found) return again(later);
-    if (!vm) return vm_is_gone("");
-    if (!vm->alive) return vm_is_gone(vm->ended);
+    if (!vm) return vm_is_gone(input);
+    if (!vm->alive) return vm_ended(vm->ended);
   }
   const auto kind = input.row.on_exit == OnExit::destroy ? StepOutcome::Kind::take_down
                                                          : StepOutcome::Kind::settled;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -10,6 +11,7 @@
 #include "base/locked.h"
 #include "base/log.h"
 #include "base/posix_host.h"
+#include "base/quiet_log.h"
 #include "base/version.h"
 #include "tests/base/folder.h"
 #include "tests/catch.h"
@@ -245,6 +247,40 @@ TEST_CASE("a log can be one JSON object a line") {
   CHECK(out.str() ==
         "{\"time\":\"2024-12-18T00:00:00Z\",\"level\":\"warning\","
         "\"message\":\"a\\nb\xEF\xBF\xBD\",\"k\":\"v \\\"x\\\"\"}\n");
+}
+
+TEST_CASE("a problem that lasts is told once a minute, with how often it was left out") {
+  std::ostringstream out;
+  FakeClock clock;
+  StreamLog stream(out, clock, LogFormat::text, LogLevel::info);
+  QuietLog log(stream, clock);
+  for (int second = 0; second < 61; ++second) {
+    log.error("the disk is full", {{"vm", "a"}});
+    if (second == 30) log.error("the disk is full", {{"vm", "b"}});
+    if (second % 30 == 0) log.info("news");
+    clock.move(1s);
+  }
+  CHECK(out.str() ==
+        "2024-12-18T00:00:00Z error the disk is full vm=a\n"
+        "2024-12-18T00:00:00Z info news\n"
+        "2024-12-18T00:00:30Z error the disk is full vm=b\n"
+        "2024-12-18T00:00:30Z info news\n"
+        "2024-12-18T00:01:00Z error the disk is full (59 times more since it was last said) vm=a\n"
+        "2024-12-18T00:01:00Z info news\n");
+}
+
+TEST_CASE("what a log leaves out is remembered in bounds") {
+  std::ostringstream out;
+  FakeClock clock;
+  StreamLog stream(out, clock, LogFormat::text, LogLevel::info);
+  QuietLog log(stream, clock);
+  log.warning("again");
+  log.warning("again");
+  for (int i = 0; i < 1000; ++i) log.warning(std::to_string(i));
+  log.warning("again");
+  const std::string text = out.str();
+  // The bound was passed, so the first is told anew: too much rather than too little.
+  CHECK(std::count(text.begin(), text.end(), '\n') == 1002);
 }
 
 TEST_CASE("a locked value is reached under its lock only") {

@@ -86,6 +86,23 @@ TEST_CASE("plain progress is one line for each step that ended, and a sign of li
                          line("build 2/3", "pip install x: exit 7", "2.4 s"));
 }
 
+TEST_CASE("a step that was lost with its VM is told as lost, not as a code") {
+  TestClock clock;
+  std::ostringstream out;
+  Progress progress(out, clock, {.style = ProgressStyle::plain});
+  progress.step(build_step());
+  EnvironmentEvent lost = build_step();
+  lost.error = "lost";
+  progress.step(lost);
+  CHECK(out.str().find("pip install x: lost") != std::string::npos);
+  CHECK(out.str().find("exit") == std::string::npos);
+  // It is over: nothing is said of it any more.
+  const std::string before = out.str();
+  clock.now += std::chrono::minutes(1);
+  progress.tick();
+  CHECK(out.str() == before);
+}
+
 TEST_CASE("live progress rewrites its line and leaves only what ended") {
   TestClock clock;
   std::ostringstream out;

@@ -144,6 +144,10 @@ class World:
         status = self.fuse("local", "status", "-o", "json").json()
         return status["pid"] if status["running"] else None
 
+    def lock_holder(self):
+        """The pid of the background process, without starting or asking one."""
+        return int((self.state / "lock").read_text())
+
     def qemus(self):
         """The pids of the QEMU processes of this world."""
         return [pid for pid in leaks.processes(self.root)

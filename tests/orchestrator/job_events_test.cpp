@@ -43,6 +43,18 @@ TEST_CASE("a build step that fails has the job's code, those before it 0") {
   CHECK(events[2].exit_code == 9);
 }
 
+TEST_CASE("a build step that was lost with its VM has no exit code") {
+  JobStatus gone = at(JobState::lost, JobPhase::build, 2);
+  gone.reason = "lost";
+  const auto events = job_events(at(JobState::running, JobPhase::build, 2), gone, two);
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].key == "build");
+  CHECK(events[0].index == 2);
+  CHECK_FALSE(events[0].exit_code);
+  CHECK(events[0].error == "lost");
+  CHECK(events[1].job->state == JobState::lost);
+}
+
 TEST_CASE("no event of a job has a state of the environment") {
   JobStatus done = at(JobState::exited, JobPhase::done, 2);
   done.exit_code = 0;
