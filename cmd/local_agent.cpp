@@ -50,6 +50,8 @@ Result<std::unique_ptr<LocalAgent>> make_local_agent(const Config& config, const
                                                      const Context& context, Log& log,
                                                      std::function<void()> on_end) {
   AgentConfig agent{.state_dir = paths.agent_state()};
+  // A user's VMs share the machine with each other as programs do.
+  agent.cpu_share = 4;
   if (const auto path = context.variables("PATH"); path && !path->empty()) agent.path = *path;
   if (const auto qemu = context.variables("QEMU_BIN"); qemu && !qemu->empty()) agent.qemu = *qemu;
   if (!config.accel.empty()) {

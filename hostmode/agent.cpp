@@ -30,6 +30,7 @@ void Agent::keep_house(std::stop_token stop) {
 Result<HostCapacity> Agent::capacity() {
   auto capacity = read_capacity(keeper_.world().host, keeper_.paths().root());
   if (!capacity) return capacity;
+  capacity->cpus *= keeper_.config().cpu_share;
   capacity->gpu_summary = probe_gpus(keeper_.world().host).summary;
   return capacity;
 }

@@ -27,6 +27,8 @@ struct AgentConfig {
   fs::path kvm_device = "/dev/kvm";
   NetMode net = NetMode::user;
   PortPlan ports{};
+  // How many CPUs of VMs share one of the host's, in what capacity() tells.
+  std::int32_t cpu_share = 1;
   // The image that is booted to find out whether KVM works.
   std::string kvm_trial_image = "micro";
   std::chrono::milliseconds kvm_trial_budget{std::chrono::seconds(5)};

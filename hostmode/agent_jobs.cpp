@@ -30,6 +30,8 @@ Result<JobStatus> Agent::job(const std::string& vm_id) {
     status = session != nullptr
                  ? Result<std::optional<JobStatus>>(session->job())
                  : read_job(keeper_.world().host, keeper_.paths().vm(vm->record().uid));
+    // Who is told that it is lost asks the VM why.
+    if (status && *status && (*status)->state == JobState::lost) keeper_.settle(*vm);
   } else if (const auto held = keeper_.set_aside(vm_id)) {
     if (held->newer) return keeper_.find(vm_id).error();
     status = read_job(keeper_.world().host, keeper_.paths().vm(held->uid));

@@ -141,7 +141,7 @@ Result<Image> ImageStore::resolve(const std::string& name) const {
 
 Result<Image> ImageStore::start_from(const ImageManifest& manifest) const {
   const auto refuse = [&](std::string_view why) {
-    return Error{ErrorCode::unavailable,
+    return Error{ErrorCode::internal,
                  cat("base image '", manifest.name, "' is unusable: ", why, "; bake it again")};
   };
   if (const std::string problem = start_problem(manifest); !problem.empty()) return refuse(problem);

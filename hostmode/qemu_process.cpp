@@ -73,9 +73,10 @@ std::string last_words(const fs::path& dir) {
   return words;
 }
 
-std::string panic_in(const fs::path& dir) {
-  for (const std::string& line : last_lines(dir / vm_file::serial_log, 60)) {
-    const std::size_t at = line.find("Kernel panic");
+// The end of the console's first line from `words` on, or "".
+std::string said_on(const std::vector<std::string>& console, std::string_view words) {
+  for (const std::string& line : console) {
+    const std::size_t at = line.find(words);
     if (at != std::string::npos) return line.substr(at);
   }
   return "";
@@ -234,15 +235,22 @@ Result<void> stop_qemu(QemuProcess& qemu, const fs::path& dir, const StopLimits&
 }
 
 std::string describe_end(const fs::path& dir, const std::optional<ExitStatus>& status) {
-  if (const std::string panic = panic_in(dir); !panic.empty()) {
+  const auto console = last_lines(dir / vm_file::serial_log, 60);
+  if (const std::string panic = said_on(console, "Kernel panic"); !panic.empty()) {
     return cat("the guest's kernel gave up: ", panic);
   }
   const std::string words = last_words(dir);
+  if (words.empty() && (!status || status->success())) {
+    // The kernel's last words, which it says however quiet it is.
+    if (!said_on(console, "reboot: Restarting system").empty()) {
+      return "the guest restarted itself";
+    }
+    if (status || !said_on(console, "reboot: Power down").empty()) return "the guest powered off";
+  }
   std::string how = "QEMU is gone";
-  if (status && status->signal != 0) how = cat("QEMU was killed by signal ", status->signal);
-  if (status && status->signal == 0) {
-    if (status->code == 0 && words.empty()) return "the guest powered off";
-    how = cat("QEMU exited with ", status->code);
+  if (status) {
+    how = status->signal != 0 ? cat("QEMU was killed by signal ", status->signal)
+                              : cat("QEMU exited with ", status->code);
   }
   return words.empty() ? how : cat(how, ": ", words);
 }

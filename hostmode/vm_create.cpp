@@ -133,7 +133,7 @@ Result<void> VmKeeper::check_programs() const {
        {std::pair(config_.qemu, "qemu-system-x86"), {config_.qemu_img, "qemu-utils"}}) {
     const auto found = find_program(program, config_.path);
     if (found && ::access(found->c_str(), X_OK) == 0) continue;
-    return Error{ErrorCode::unavailable,
+    return Error{ErrorCode::internal,
                  cat(program, " is not on this host: install QEMU (Debian: ", package, ")")};
   }
   return {};

@@ -138,6 +138,11 @@ Result<void> VmKeeper::replace_folder(const Vm& vm) const {
   return session != nullptr ? session->write_anew(dir) : Result<void>();
 }
 
+void VmKeeper::settle(Vm& vm) {
+  const auto qemu = vm.qemu();
+  if (qemu != nullptr && !qemu->running()) settle_end(vm);
+}
+
 // What its QEMU's end means for a VM, whoever notices first.
 void VmKeeper::settle_end(Vm& vm) {
   vm.end_once([&] {

@@ -38,6 +38,9 @@ class VmKeeper {
   // By uid or vm_id, when it is created; not_found "vm not found", unavailable when
   // it is set aside.
   Result<std::shared_ptr<Vm>> find(const std::string& id);
+  // Returns once everything that the end of its QEMU means is known of a VM; at once
+  // while that runs.
+  void settle(Vm& vm);
   // One that was set aside, by uid.
   [[nodiscard]] std::optional<QuarantinedVm> set_aside(const std::string& id) const {
     return quarantine_.find(id);

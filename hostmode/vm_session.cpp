@@ -75,6 +75,8 @@ void VmSession::heard(const GuestHello& hello) {
 }
 
 Result<void> VmSession::start_job(const JobSpec& job) {
+  // What a hand-over that was cut off has left is settled by the guest's hello.
+  if (const auto client = guest(); !client) return client.error();
   {
     const std::scoped_lock lock(mutex_);
     ++starting_;

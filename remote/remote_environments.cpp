@@ -81,9 +81,16 @@ Result<Environment> RemoteEnvironments::get(const std::string& id, bool include_
 }
 
 Result<void> RemoteEnvironments::destroy(const std::string& id) {
-  const auto reply = send({.method = "DELETE", .target = path_of(id), .timeout = destroy_timeout});
-  if (!reply) return reply.error();
-  return {};
+  const HttpCall call{.method = "DELETE", .target = path_of(id), .timeout = destroy_timeout};
+  const auto reply = send(call);
+  if (reply) return {};
+  if (reply.error().code != ErrorCode::unreachable || !options_.revive) return reply.error();
+  // It goes on with what it had begun; if it was done already, it is gone now.
+  if (const auto revived = options_.revive(); !revived) return revived.error();
+  const auto again = send(call);
+  if (again) return {};
+  const bool gone = again.error().code == ErrorCode::not_found && get(id, true).has_value();
+  return gone ? Result<void>() : again.error();
 }
 
 Result<ExecResult> RemoteEnvironments::exec(const std::string& id, const ExecRequest& request) {

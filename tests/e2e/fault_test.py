@@ -8,7 +8,7 @@ import unittest
 
 import harness
 import leaks
-from harness import E2eTest, wait_until
+from harness import E2eTest, ending, wait_until
 
 
 class FaultTest(E2eTest):
@@ -46,7 +46,7 @@ class FaultTest(E2eTest):
         """a VM whose folder is removed is ended, its job lost with the reason"""
         path = self.world.fusefile("homeless", "echo first\nsleep 1000")
         run = self.world.start("run", path)
-        with run:
+        with ending(run):
             harness.read_until(run.stdout, b"first\n")
             qemu, = self.world.qemus()
             self.found_as_leak(qemu)

@@ -12,6 +12,7 @@ finds them.
 Run one by hand:  python3 tests/e2e/run_test.py RunTest.test_train
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -193,6 +194,16 @@ def read_until(stream, mark, patience=PATIENCE):
             raise AssertionError(f"the stream ended without {mark!r}: {seen[-4000:]!r}")
         seen += piece
     return seen
+
+
+@contextlib.contextmanager
+def ending(process):
+    """Ends a started process with the block, however that ends."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class E2eTest(unittest.TestCase):
