@@ -90,7 +90,7 @@ Result<std::unique_ptr<Orchestrator>> open_orchestrator(const LocalDaemonOptions
     error.details.emplace(
         "hint", cat("put back a copy of it, or start with an empty one: mv ",
                     options.paths.database().native(), " ", options.paths.database().native(),
-                    ".damaged (what it knew of environments is lost then)"));
+                    ".damaged (environments that it knew are ended then)"));
   }
   return error;
 }

@@ -82,7 +82,18 @@ bool Spool::open_writer() {
   if (writer_.valid()) return true;
   writer_ = Fd(::open(segment_path(on_disk_ / limits_.segment_size).c_str(),
                       O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  if (!writer_.valid()) return false;
+  // What was skipped is a hole, so that each byte lies at its place.
+  const auto within = static_cast<off_t>(on_disk_ % limits_.segment_size);
+  if (::ftruncate(writer_.get(), within) < 0) writer_.reset();
   return writer_.valid();
+}
+
+void Spool::skip_to(std::uint64_t offset) {
+  tail_.erase(0, offset - on_disk_);
+  on_disk_ = offset;
+  skipped_ = offset;
+  writer_.reset();
 }
 
 void Spool::write_out(std::string_view& bytes) {
@@ -123,6 +134,7 @@ Result<std::string> Spool::read(std::uint64_t offset, std::size_t most) {
 
 void Spool::acknowledge(std::uint64_t offset) {
   acknowledged_ = std::max(acknowledged_, std::min(offset, end()));
+  if (acknowledged_ > on_disk_) skip_to(acknowledged_);
   // The newest stays, if only to tell an agent that comes after us where the log
   // ends.
   const std::uint64_t newest = on_disk_ == 0 ? 0 : (on_disk_ - 1) / limits_.segment_size;

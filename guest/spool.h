@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,7 +21,8 @@ struct SpoolLimits {
 
 // A job's output on disk until a host has it: a byte sequence in segment files,
 // from which the acknowledged beginning goes away.  Nothing of the rest is ever
-// dropped; whoever fills it must stop while there is no room.
+// dropped; whoever fills it must stop while there is no room.  What a host has
+// taken from memory, while the disk was full, is not written any more.
 class Spool {
  public:
   // An empty one; what lies in the folder is removed.
@@ -38,7 +40,9 @@ class Spool {
   // Whether bytes wait in memory for the disk.
   [[nodiscard]] bool is_behind() const { return !tail_.empty(); }
 
-  [[nodiscard]] std::uint64_t begin() const { return first_segment_ * limits_.segment_size; }
+  [[nodiscard]] std::uint64_t begin() const {
+    return std::max(first_segment_ * limits_.segment_size, skipped_);
+  }
   [[nodiscard]] std::uint64_t end() const { return on_disk_ + tail_.size(); }
   // Up to `most` bytes from `offset`, which lies in [begin(), end()]; fewer at a
   // segment's end.
@@ -51,11 +55,13 @@ class Spool {
   // Writes what it can and takes it off.
   void write_out(std::string_view& bytes);
   bool open_writer();
+  void skip_to(std::uint64_t offset);
 
   fs::path dir_;
   SpoolLimits limits_;
   std::uint64_t first_segment_ = 0;
   std::uint64_t on_disk_ = 0;  // the offset behind the last byte on disk
+  std::uint64_t skipped_ = 0;  // before it something was never written
   std::uint64_t acknowledged_ = 0;
   std::string tail_{};
   Fd writer_{};

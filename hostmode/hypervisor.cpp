@@ -97,7 +97,8 @@ std::string meaning_of(std::string_view qemu_words) {
     std::string_view words;
     std::string_view meaning;
   };
-  constexpr std::array<Meaning, 6> meanings = {{
+  constexpr std::array<Meaning, 7> meanings = {{
+      {"Is another process using the image", "another process has this disk open"},
       {"Failed to get \"write\" lock", "another process has this disk open"},
       {"Failed to get shared \"write\" lock", "another process has this disk open for writing"},
       {"cannot set up guest memory", "the host has not that much memory free"},

@@ -76,6 +76,20 @@ std::string blob_problem(const fs::path& path, const BlobRef& blob) {
   return {};
 }
 
+// Whether a file that was put together from these is there, whole as far as its
+// size tells.
+bool is_composed(const fs::path& file, const std::vector<fs::path>& parts) {
+  std::error_code failure;
+  std::uintmax_t least = 0;
+  for (const fs::path& part : parts) {
+    const std::uintmax_t size = fs::file_size(part, failure);
+    if (failure) return false;
+    least += size;
+  }
+  const std::uintmax_t size = fs::file_size(file, failure);
+  return !failure && size >= least;
+}
+
 std::vector<BlobRef> blobs_of(const ImageManifest& manifest) {
   std::vector<BlobRef> all;
   for (const auto& blob : {manifest.disk, manifest.kernel, manifest.modules, manifest.root}) {
@@ -182,7 +196,9 @@ Result<fs::path> ImageStore::compose_initrd(const ImageManifest& manifest) const
   }
   const fs::path dir = config_.dir / "initrd";
   fs::path file = dir / (sha256_hex(recipe) + ".cpio");
-  if (is_file(file)) {
+  auto parts = archives;
+  parts.push_back(config_.agent);
+  if (is_composed(file, parts)) {
     mark_used(file);
     if (is_file(file)) return file;
   }

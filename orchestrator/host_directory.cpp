@@ -14,11 +14,16 @@ Error not_connected(const std::string& id) {
 
 }  // namespace
 
-void HostDirectory::attach(const std::string& id, HostAgent agent) {
+void HostDirectory::attach(const std::string& id, HostAgent agent, Users users) {
   known_.with([&](Known& known) {
     known.local.erase(id);
     known.local.emplace(id, std::move(agent));
+    if (users == Users::we_alone) known.ours_alone.insert(id);
   });
+}
+
+bool HostDirectory::is_ours_alone(const std::string& id) const {
+  return known_.with([&](const Known& known) { return known.ours_alone.count(id) != 0; });
 }
 
 bool HostDirectory::is_local(const std::string& id) const {

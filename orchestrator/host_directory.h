@@ -30,9 +30,12 @@ class HostDirectory {
   explicit HostDirectory(Store& store, ConnectAgent connect = {})
       : store_(store), connect_(std::move(connect)) {}
 
+  // Who may have VMs on a host.
+  enum class Users { several, we_alone };
   // A host whose agent lives in this process; it must outlive its users.
-  void attach(const std::string& id, HostAgent agent);
+  void attach(const std::string& id, HostAgent agent, Users users = Users::several);
   [[nodiscard]] bool is_local(const std::string& id) const;
+  [[nodiscard]] bool is_ours_alone(const std::string& id) const;
 
   // unreachable when there is no such host or no way to connect to it, and while
   // it is known not to answer.  Not within a transaction.
@@ -52,6 +55,7 @@ class HostDirectory {
   };
   struct Known {
     std::map<std::string, HostAgent> local{};
+    std::set<std::string> ours_alone{};
     std::map<std::string, Client> clients{};
     std::set<std::string> silent{};
   };

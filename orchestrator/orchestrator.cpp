@@ -156,7 +156,7 @@ Result<void> Orchestrator::attach_local_host(const LocalHost& host, HostAgent ag
     return is_new ? tx.hosts.insert(row) : tx.hosts.update(row);
   });
   if (!entered) return entered;
-  parts_->directory.attach(host.id, agent);
+  parts_->directory.attach(host.id, agent, HostDirectory::Users::we_alone);
   parts_->store->wakeups().notify_all();
   return {};
 }

@@ -57,7 +57,8 @@ class Orchestrator {
   Orchestrator& operator=(const Orchestrator&) = delete;
 
   // Asks the agent for its capacity and enters the host, or brings its row up to
-  // date: a cordon and what is bound on it stay.  The agent must outlive stop().
+  // date: a cordon and what is bound on it stay.  The agent must outlive stop().  It
+  // is ours alone: VMs that another database has left there are destroyed.
   Result<void> attach_local_host(const LocalHost& host, HostAgent agent);
 
   // Starts the threads that work on operations and reconcile.  Before it,

@@ -91,7 +91,12 @@ Result<void> Reconciler::check_environments(const std::string& id, HostAgent age
   seen_.vms += static_cast<int>(vms->size());
   std::map<std::string, VmInfo> listed;
   for (const VmInfo& vm : *vms) {
-    if (vm.cluster == store_.cluster() && !vm.uid.empty()) listed.emplace(vm.uid, vm);
+    if (vm.uid.empty()) continue;
+    if (vm.cluster == store_.cluster()) {
+      listed.emplace(vm.uid, vm);
+    } else if (hosts_.is_ours_alone(id)) {
+      destroy_leftover(agent, vm);
+    }
   }
   for (const EnvironmentRow& row : *rows) {
     if (row.environment.state != EnvironmentState::running) continue;
@@ -101,6 +106,15 @@ Result<void> Reconciler::check_environments(const std::string& id, HostAgent age
     }
   }
   return check_orphans(agent, listed);
+}
+
+// On a host that nobody else uses: the database that knew it is gone.
+void Reconciler::destroy_leftover(HostAgent agent, const VmInfo& vm) {
+  log_.warning("destroying a vm of a database that is gone", {{"vm", vm.vm_id}, {"uid", vm.uid}});
+  const auto gone = agent.vms.destroy_vm(vm.uid);
+  if (!gone && gone.error().code != ErrorCode::not_found) {
+    log_.warning("cannot destroy a vm", {{"vm", vm.vm_id}, {"error", gone.error().message}});
+  }
 }
 
 Result<void> Reconciler::check_running(const EnvironmentRow& row, HostAgent agent,

@@ -57,6 +57,7 @@ class Reconciler {
   Result<void> check_limits(const EnvironmentRow& row);
   Result<void> check_health(const EnvironmentRow& row, HostAgent agent);
   Result<void> check_orphans(HostAgent agent, const std::map<std::string, VmInfo>& listed);
+  void destroy_leftover(HostAgent agent, const VmInfo& vm);
   // Takes a running environment down as failed, unless it has changed since.
   Result<void> fail(const EnvironmentRow& row, Error why);
   // True at the second look in a row at which an environment is suspected of

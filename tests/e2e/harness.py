@@ -108,9 +108,9 @@ class World:
         self.state = self.root / "state/fuse"
         self.agent_state = self.state / "agent-state"
 
-    def fuse(self, *words, stdin=b"", env=None, cwd=None, timeout=PATIENCE):
+    def fuse(self, *words, stdin=b"", timeout=PATIENCE, **options):
         """Runs fuse to its end."""
-        process = self.start(*words, env=env, cwd=cwd)
+        process = self.start(*words, **options)
         try:
             out, err = process.communicate(stdin, timeout=timeout)
         except BaseException:
@@ -120,11 +120,11 @@ class World:
             raise
         return Done(process.args, process.returncode, out, err)
 
-    def start(self, *words, env=None, cwd=None, **options):
+    def start(self, *words, env=None, cwd=None, program=FUSE, **options):
         """Starts fuse with pipes; the caller ends it."""
         for stream in ("stdin", "stdout", "stderr"):
             options.setdefault(stream, subprocess.PIPE)
-        return subprocess.Popen([FUSE, *map(str, words)], cwd=cwd or self.root / "work",
+        return subprocess.Popen([program, *map(str, words)], cwd=cwd or self.root / "work",
                                 env={**self.environment, **(env or {})}, **options)
 
     def write(self, name, text):

@@ -134,5 +134,34 @@ TEST_CASE("what the disk does not take waits in memory and is readable there") {
   CHECK(read_all(*spool, 0, 60) == content(0, 230));
 }
 
+TEST_CASE("what a host takes from memory while the disk is full makes room") {
+  const TempDir dir;
+  auto spool = *Spool::create(dir.path() / "log", small);
+  spool->append(content(0, 100));
+  const fs::path blocked = dir.path() / "log" / "log-000000000001";
+  fs::create_directory(blocked);
+  spool->append(content(100, 180));
+  spool->acknowledge(150);
+  CHECK_FALSE(spool->has_room());
+  CHECK(read_all(*spool, 150, 60) == content(150, 180));
+  spool->acknowledge(180);
+  CHECK(spool->has_room());
+  CHECK(spool->begin() == 180);
+  CHECK_FALSE(spool->read(150, 10));
+  // Still full, and so on.
+  spool->append(content(180, 250));
+  CHECK_FALSE(spool->has_room());
+  spool->acknowledge(250);
+  CHECK(spool->has_room());
+  // With room again, each byte is at its place.
+  fs::remove(blocked);
+  spool->append(content(250, 420));
+  CHECK_FALSE(spool->is_behind());
+  CHECK(read_all(*spool, 250, 60) == content(250, 420));
+  spool.reset();
+  spool = *Spool::open(dir.path() / "log", small);
+  CHECK(spool->end() == 420);
+}
+
 }  // namespace
 }  // namespace fuse

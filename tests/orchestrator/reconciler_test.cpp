@@ -72,6 +72,16 @@ TEST_CASE("a vm of ours without an environment is destroyed after its grace, ano
   CHECK(engine.host.vms().count("01STRAY") == 0);
 }
 
+TEST_CASE("on a host that is ours alone a vm of another database is destroyed at once") {
+  Engine engine;
+  engine.hosts.attach("local", engine.host.agent(), HostDirectory::Users::we_alone);
+  engine.host.plant({.name = "ours", .uid = "01OURS", .cluster = engine.store->cluster()});
+  engine.host.plant({.name = "older", .uid = "01OLDER", .cluster = "a database that is gone"});
+  engine.reconciler.pass();
+  CHECK(engine.host.vms().size() == 1);
+  CHECK(engine.host.vms().count("01OURS") == 1);
+}
+
 TEST_CASE("max_runtime ends an environment a minute later, at the second look; 0 never") {
   Engine engine;
   auto request = plain("limited");
