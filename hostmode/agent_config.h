@@ -36,8 +36,9 @@ struct AgentConfig {
   // KVM takes a minute.
   std::chrono::milliseconds boot_budget{std::chrono::seconds(180)};
   std::chrono::milliseconds housekeeping{std::chrono::seconds(60)};
-  // How often each VM is looked at: whether its folder is still there.
-  std::chrono::milliseconds look_interval{std::chrono::seconds(1)};
+  // How often each VM is looked at: whether its folder is still there, and whether
+  // it waits for room on the disk.
+  std::chrono::milliseconds look_interval{std::chrono::seconds(2)};
   // What the guest's console may fill before it is cut short.
   std::uint64_t most_console_bytes = std::uint64_t{8} << 20U;
   StopLimits stop{};

@@ -112,15 +112,30 @@ Result<void> QmpClient::send(std::string_view bytes) {
   return {};
 }
 
-Result<std::string> query_uuid(QmpClient& qmp) {
-  const auto answer = qmp.execute("query-uuid");
+namespace {
+
+// One text field of the answer to a command without arguments.
+Result<std::string> query_text(QmpClient& qmp, std::string_view command, std::string_view field) {
+  const auto answer = qmp.execute(command);
   if (!answer) return answer.error();
   const auto value = parse_json(*answer);
   if (!value) return value.error();
   JsonReader fields(*value, "");
-  const auto uuid = fields.text("UUID");
-  if (!uuid) return Error{ErrorCode::internal, "QEMU did not say its UUID"};
+  auto text = fields.text(field);
+  if (!text) return Error{ErrorCode::internal, cat("QEMU did not say its ", field)};
+  return *std::move(text);
+}
+
+}  // namespace
+
+Result<std::string> query_uuid(QmpClient& qmp) {
+  const auto uuid = query_text(qmp, "query-uuid", "UUID");
+  if (!uuid) return uuid;
   return lowercase(*uuid);
+}
+
+Result<std::string> query_status(QmpClient& qmp) {
+  return query_text(qmp, "query-status", "status");
 }
 
 }  // namespace fuse

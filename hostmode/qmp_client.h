@@ -49,5 +49,7 @@ class QmpClient {
 
 // -uuid of the QEMU behind the monitor, lower case.
 Result<std::string> query_uuid(QmpClient& qmp);
+// What the VM does: "running", "paused", "io-error", or another of QEMU's RunState.
+Result<std::string> query_status(QmpClient& qmp);
 
 }  // namespace fuse

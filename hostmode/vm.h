@@ -24,7 +24,7 @@ namespace fuse {
 class QemuWatch {
  public:
   struct Calls {
-    std::chrono::milliseconds interval{std::chrono::seconds(1)};
+    std::chrono::milliseconds interval{};
     std::function<void()> on_look{};
     std::function<void()> on_exit{};
   };

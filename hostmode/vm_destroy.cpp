@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,12 @@
 namespace fuse {
 
 namespace {
+
+std::uint64_t free_bytes(const fs::path& dir) {
+  struct statvfs space {};
+  if (::statvfs(dir.c_str(), &space) < 0) return 0;
+  return std::uint64_t{space.f_bavail} * space.f_frsize;
+}
 
 Error not_found() {
   return {ErrorCode::not_found, "vm not found"};
@@ -103,8 +110,10 @@ Result<void> VmKeeper::end_and_remove(Vm& vm) {
   }
   settle_end(vm);
   // First what nobody needs any more: a full disk has no room for a receipt.
-  const fs::path disk = paths_.vm(record.uid, vm_file::disk);
-  if (auto removed = world_.host.remove_all(disk); !removed) return removed;
+  for (const std::string_view name : {vm_file::disk, vm_file::serial_log, vm_file::qemu_log}) {
+    const fs::path file = paths_.vm(record.uid, name);
+    if (auto removed = world_.host.remove_all(file); !removed) return removed;
+  }
   if (auto kept = receipts_.keep(vm.record()); !kept) return kept;
   return remove_folder(record.uid);
 }
@@ -114,7 +123,8 @@ void VmKeeper::look_after(Vm& vm) {
   const auto qemu = vm.qemu();
   const VmRecord record = vm.record();
   const fs::path dir = paths_.vm(record.uid);
-  if (qemu == nullptr || runs_in(*qemu, dir)) return;
+  if (qemu == nullptr) return;
+  if (runs_in(*qemu, dir)) return let_go_on(record);
   const std::string reason = cat("its folder ", dir.native(), " was removed while it ran");
   world_.log.error("a vm is ended", {{"vm", record.vm_id}, {"reason", reason}});
   vm.doom(reason);
@@ -122,6 +132,30 @@ void VmKeeper::look_after(Vm& vm) {
     world_.log.error("cannot end a vm",
                      {{"vm", record.vm_id}, {"reason", stopped.error().message}});
   }
+}
+
+// QEMU stops a VM whose disk cannot be written, and it waits until it is told that
+// there is room again.
+void VmKeeper::let_go_on(const VmRecord& record) {
+  if (record.image.disk.empty()) return;
+  const fs::path dir = paths_.vm(record.uid);
+  constexpr std::chrono::milliseconds patience = std::chrono::seconds(2);
+  auto qmp = QmpClient::connect(dir, {.greeting = patience, .answer = patience});
+  if (!qmp) return;
+  const auto status = query_status(*qmp);
+  if (!status || *status != "io-error") return;
+  constexpr std::uint64_t enough = 16U << 20U;
+  if (free_bytes(dir) < enough) {
+    world_.log.warning("a vm waits for room on the disk that holds its folder",
+                       {{"vm", record.vm_id}, {"folder", dir.native()}});
+    return;
+  }
+  if (auto told = qmp->execute("cont"); !told) {
+    world_.log.error("cannot let a vm go on",
+                     {{"vm", record.vm_id}, {"reason", told.error().message}});
+    return;
+  }
+  world_.log.info("a vm goes on: there is room for its disk again", {{"vm", record.vm_id}});
 }
 
 // Puts what we know into a new folder in the place of one that was removed, so

@@ -71,6 +71,7 @@ class VmKeeper {
   Result<void> destroy_unknown(const std::string& id);
   Result<void> destroy_set_aside(const QuarantinedVm& vm);
   void look_after(Vm& vm);
+  void let_go_on(const VmRecord& record);
   void settle_end(Vm& vm);
   Result<void> replace_folder(const Vm& vm) const;
   Result<void> remove_folder(const std::string& uid);

@@ -162,6 +162,14 @@ Result<void> make_private(const fs::path& file) {
   return {};
 }
 
+// Room for what is yet to be written: on a disk that is full by then, environments
+// can still be destroyed.  A file system that cannot do this does without.
+void reserve_room(const fs::path& file) {
+  constexpr off_t room = 4 << 20;
+  const Fd log(::open(cat(file.native(), "-wal").c_str(), O_RDWR | O_CLOEXEC));
+  if (log.valid()) (void)::fallocate(log.get(), FALLOC_FL_KEEP_SIZE, 0, room);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SqlConnection>> open_sqlite(const fs::path& file) {
@@ -186,6 +194,11 @@ Result<std::unique_ptr<SqlConnection>> open_sqlite(const fs::path& file) {
        {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON"}) {
     if (auto done = connection->run(pragma); !done) return in_context(name, done.error());
   }
+  // Reads, which makes the log's file.
+  if (auto done = connection->run("SELECT name FROM sqlite_master"); !done) {
+    return in_context(name, done.error());
+  }
+  if (!file.empty()) reserve_room(file);
   return std::unique_ptr<SqlConnection>(std::move(connection));
 }
 

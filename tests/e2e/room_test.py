@@ -58,7 +58,7 @@ class RoomTest(E2eTest):
         log = self.world.state / "daemon.log"
         done = self.world.fuse("up", self.world.fusefile("more", "true"))
         self.expect(done, 1)
-        self.expect_says(done, "full")
+        self.expect_says(done, "No space left on device")
         self.assertEqual(len(self.world.qemus()), 1)
         self.assertNotEqual(self.world.fuse("logs", "--exit-code", "fuse-full").code, 7)
         # What is told of it does not grow without bounds.
@@ -86,10 +86,32 @@ class RoomTest(E2eTest):
         self.assertTrue(logs.out == expected)
 
     @harness.limit(420)
+    def test_waiting_for_room(self):
+        """a VM that cannot write its disk waits, which is told, and goes on when there is room"""
+        with small_disk(self.world.root / "state", "64m") as mounted:
+            if not mounted:
+                print("SKIPPED: this user may not mount a file system")
+                return
+            self.up("waits", "echo first\nwhile [ ! -e /run/go ]; do sleep 0.1; done\n"
+                             "head -c 20000000 /dev/urandom > /data\nsync\n"
+                             "wc -c < /data\nexit 5", image="base")
+            filled = self.fill()
+            self.world.start("exec", "fuse-waits", "--", "touch", "/run/go").wait()
+            log = self.world.state / "daemon.log"
+            wait_until(lambda: "a vm waits for room" in log.read_text(), "it is told")
+            self.assertEqual(self.world.environments()[0]["state"], "running")
+            filled.unlink()
+            done = self.expect(self.world.fuse("logs", "-f", "--exit-code", "fuse-waits"), 5)
+            self.assertEqual(done.text, "first\n20000000\n")
+            self.assertIn("there is room for its disk again", log.read_text())
+            self.remove("fuse-waits")
+            self.expect(self.world.fuse("local", "down"))
+
+    @harness.limit(420)
     def test_full_guest_disk(self):
         """a job that fills its own disk still has its output and its code"""
         fill = {"micro": "cat /dev/zero > /filled 2>/dev/null || true\n",
-                "base": "fallocate -l $(df --output=avail -B1 / | tail -n 1) /filled || true\n"
+                "base": "fallocate -l $(df --output=avail -B1 / | tail -n 1) /filled 2>/dev/null || true\n"
                         "cat /dev/zero > /rest 2>/dev/null || true\n"}
         for image, text in fill.items():
             path = self.world.fusefile(
