@@ -240,12 +240,13 @@ std::string describe_end(const fs::path& dir, const std::optional<ExitStatus>& s
     return cat("the guest's kernel gave up: ", panic);
   }
   const std::string words = last_words(dir);
-  if (words.empty() && (!status || status->success())) {
+  if (!status || status->success()) {
     // The kernel's last words, which it says however quiet it is.
     if (!said_on(console, "reboot: Restarting system").empty()) {
       return "the guest restarted itself";
     }
-    if (status || !said_on(console, "reboot: Power down").empty()) return "the guest powered off";
+    const bool powered_off = !said_on(console, "reboot: Power down").empty();
+    if (powered_off || (status && words.empty())) return "the guest powered off";
   }
   std::string how = "QEMU is gone";
   if (status) {

@@ -130,7 +130,7 @@ Result<std::string> query_text(QmpClient& qmp, std::string_view command, std::st
 
 Result<std::string> query_uuid(QmpClient& qmp) {
   const auto uuid = query_text(qmp, "query-uuid", "UUID");
-  if (!uuid) return uuid;
+  if (!uuid) return uuid.error();
   return lowercase(*uuid);
 }
 

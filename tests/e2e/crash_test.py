@@ -26,7 +26,7 @@ class Gate:
             folder.mkdir(exist_ok=True)
         self.at, self.shut = self.folder / f"at-{name}", self.folder / f"shut-{name}"
         script = bin_folder / name
-        script.write_text(f"#!/bin/sh\necho $$ > '{self.at}.new'\nmv '{self.at}.new' '{self.at}'\n"
+        script.write_text(f"#!/bin/sh\necho $$ > '{self.at}'.$$\nmv '{self.at}'.$$ '{self.at}'\n"
                           f"while [ -e '{self.shut}' ]; do sleep 0.05; done\n"
                           f"exec '{shutil.which(name)}' \"$@\"\n")
         script.chmod(0o755)

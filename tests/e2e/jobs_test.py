@@ -49,7 +49,7 @@ class JobsTest(E2eTest):
                 path = self.world.fusefile(name, text, more=more)
                 if name == "bomb":
                     path.write_text(path.read_text().replace(
-                        "resources:\n", "resources:\n  max_runtime: 60s\n"))
+                        "resources:\n", "resources:\n  max_runtime: 30s\n"))
                 runs[name] = stack.enter_context(ending(self.world.start("run", path)))
             harness.read_until(runs["stubborn"].stdout, b"ready\n")
             self.expect(self.world.fuse("stop", "fuse-stubborn"))
