@@ -52,7 +52,10 @@ Result<VmInfo> Agent::get_vm(const std::string& vm_id) {
   const auto held = keeper_.set_aside(vm_id);
   if (!held || held->newer) return vm.error();
   // Whatever still runs of it, nobody can do anything with it but end it.
-  return VmInfo{.uid = held->uid, .alive = false, .ended = cat("it is set aside: ", held->reason)};
+  return VmInfo{.vm_id = held->uid,
+                .uid = held->uid,
+                .alive = false,
+                .ended = cat("it is set aside: ", held->reason)};
 }
 
 Result<std::vector<VmInfo>> Agent::list_vms(const std::string& prefix) {
