@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ struct GpuGroup {
   std::string kind{};   // lower case
   std::vector<std::string> slots{};
   std::vector<InventoryGpu> gpus{};
+  std::optional<std::int32_t> numa{};  // absent: not known
 };
 
 // Whole devices that a VM wants: `count` of a kind, or exactly `uuids`.

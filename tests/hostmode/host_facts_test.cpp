@@ -6,7 +6,6 @@
 #include "hostmode/capacity.h"
 #include "hostmode/disk.h"
 #include "hostmode/gpu_allocation.h"
-#include "hostmode/gpu_probe.h"
 #include "hostmode/user_net.h"
 #include "tests/catch.h"
 #include "tests/hostmode/test_dir.h"
@@ -75,59 +74,6 @@ TEST_CASE("the host's numbers are read as the kernel writes them") {
   CHECK(arch_of("x86_64") == "amd64");
   CHECK(arch_of("aarch64") == "arm64");
   CHECK(arch_of("RISCV64") == "riscv64");
-}
-
-// A device as sysfs shows it.
-void add_device(const fs::path& root, const std::string& address, std::string_view vendor,
-                std::string_view pci_class) {
-  const fs::path dir = root / "sys/bus/pci/devices" / address;
-  write_text(dir / "vendor", cat(vendor, "\n"));
-  write_text(dir / "class", cat(pci_class, "\n"));
-  write_text(dir / "device", "0x20b0\n");
-}
-
-TEST_CASE("a host without NVIDIA GPUs says what was looked at") {
-  const TestDir dir;
-  add_device(dir.path(), "0000:00:00.0", "0x8086", "0x060000");
-  add_device(dir.path(), "0000:00:01.0", "0x1234", "0x030000");  // another's display
-  add_device(dir.path(), "0000:00:02.0", "0x10de", "0x040300");  // NVIDIA's audio
-  PosixHost host(dir.path());
-
-  const GpuProbe probe = probe_gpus(host);
-
-  CHECK(probe.gpus.empty());
-  CHECK(probe.summary ==
-        "looked at 3 PCI devices under /sys/bus/pci/devices: no display controller of vendor "
-        "10de");
-}
-
-TEST_CASE("GPUs are found with their driver and group, and unreadable devices are said") {
-  const TestDir dir;
-  add_device(dir.path(), "0000:41:00.0", "0x10de", "0x030200");
-  add_device(dir.path(), "0000:42:00.0", "0x10de", "0x030000");
-  const fs::path devices = dir.path() / "sys/bus/pci/devices";
-  fs::create_directories(devices / "0000:43:00.0");
-  fs::create_directories(dir.path() / "sys/kernel/iommu_groups/23");
-  fs::create_symlink("../../../../kernel/iommu_groups/23", devices / "0000:41:00.0/iommu_group");
-  fs::create_directories(dir.path() / "sys/bus/pci/drivers/vfio-pci");
-  fs::create_symlink("../../drivers/vfio-pci", devices / "0000:41:00.0/driver");
-  PosixHost host(dir.path());
-
-  const GpuProbe probe = probe_gpus(host);
-
-  REQUIRE(probe.gpus.size() == 2);
-  CHECK(probe.gpus[0].driver == "vfio-pci");
-  CHECK(probe.gpus[0].group == "23");
-  CHECK(probe.summary ==
-        "looked at 3 PCI devices under /sys/bus/pci/devices: 2 of vendor 10de: "
-        "0000:41:00.0 (10de:20b0, driver vfio-pci, IOMMU group 23), "
-        "0000:42:00.0 (10de:20b0, no driver, no IOMMU group); 1 could not be read");
-}
-
-TEST_CASE("a host without a PCI bus says so") {
-  const TestDir dir;
-  PosixHost host(dir.path());
-  CHECK(probe_gpus(host).summary.starts_with("could not look at /sys/bus/pci/devices: "));
 }
 
 GpuGroup group_of(const std::string& number, const std::string& kind, std::size_t gpus) {

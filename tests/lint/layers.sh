@@ -9,13 +9,14 @@
 set -euo pipefail
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
-# The room a file or an included header belongs to.  Two folders are rooms of
-# their own inside another: the wire's types, and the guest's channel, which the
-# host speaks too.
+# The room a file or an included header belongs to.  Some folders are rooms of
+# their own inside another: the wire's types, the guest's channel, which the host
+# speaks too, and the host's devices, which know of no VM.
 room_of() {
   case $1 in
     orchestrator/api/*) room=api ;;
     guest/channel/* | guest/channel.* | guest/channel_*) room=channel ;;
+    hostmode/devices/*) room=devices ;;
     */*) room=${1%%/*} ;;
     *) room=top ;;
   esac
@@ -32,8 +33,9 @@ may_include() {
     guest) allowed='base api channel' ;;
     remote) allowed='base api net' ;;
     orchestrator) allowed='base api net' ;;
-    hostmode) allowed='base api net channel' ;;
-    cmd) allowed='base api net channel fusefile remote orchestrator hostmode guest' ;;
+    devices) allowed='base api' ;;
+    hostmode) allowed='base api net channel devices' ;;
+    cmd) allowed='base api net channel fusefile remote orchestrator devices hostmode guest' ;;
     top) allowed='base cmd' ;;
     *) allowed='' ;;
   esac

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hostmode/devices/inventory.h"
+#include "hostmode/gpu_allocation.h"
+#include "orchestrator/api/types.h"
+
+namespace fuse {
+
+// What this host may hand over to VMs, whether or not a VM has it now.
+struct DevicePool {
+  std::vector<GpuGroup> groups{};
+  std::vector<GpuDevice> devices{};  // those of the groups, as the wire describes them
+  std::vector<InventoryInstance> instances{};
+  std::string summary{};  // what was looked at and found, in words
+};
+
+// The groups of the VFIO inventory but for those whose cards are seen to be unfit:
+// not bound, kept, sick, set aside.
+DevicePool make_pool(const DeviceFiles& files, const DeviceInventory& inventory);
+
+// Reads files and bus.  With no folder of device files there is nothing to hand
+// over, and only the summary is filled in.
+Result<DevicePool> read_device_pool(Host& host, const DevicePaths& paths);
+
+// Fills in what the wire says about devices.
+void add_devices(HostCapacity& capacity, const DevicePool& pool);
+
+// The instances as the wire describes them.
+std::vector<MigInstance> wire_instances(const std::vector<InventoryInstance>& instances);
+
+}  // namespace fuse
