@@ -47,6 +47,8 @@ void add_agent(CLI::App& app, Invocation& invocation) {
   agent->require_subcommand(1);
   add_agent_serve(*agent, invocation);
   add_agent_probe(*agent, invocation);
+  add_agent_bind(*agent, invocation);
+  add_agent_mig(*agent, invocation);
 }
 
 }  // namespace fuse::cmd

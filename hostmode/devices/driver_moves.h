@@ -1,0 +1,35 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "base/host.h"
+#include "base/result.h"
+
+namespace fuse {
+
+// A function that is to get another driver.
+struct DriverMove {
+  std::string address{};
+  // vfio-pci; or the driver of the host's own that it shall go back to, empty:
+  // whichever the kernel finds for it.
+  std::string to{};
+};
+
+struct MoveLimits {
+  // How long a write to `unbind` or `drivers_probe` may take.
+  std::chrono::milliseconds write{std::chrono::seconds(30)};
+};
+
+// Moves the functions one after another, in that order, by their driver_override;
+// those that are there already stay.  All or none: when one fails, those moved
+// before it are put back, and the error says so, or what could not be put back.
+// details.stuck = ADDRESS of a function whose driver did not let go of it in time.
+Result<void> move_drivers(Host& host, const std::vector<DriverMove>& moves,
+                          const MoveLimits& limits);
+
+// The driver that a function has now; empty: none.
+std::string current_driver(Host& host, const std::string& address);
+
+}  // namespace fuse
