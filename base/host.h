@@ -65,13 +65,6 @@ class Host {
   // Writes in place, with one write(2), creating the file when it is missing:
   // for sysfs, whose files answer with an errno.
   virtual Result<void> write_file(const fs::path& file, std::string_view text) = 0;
-  // The same for a write that may never come back, as one to a driver's `unbind`
-  // while its device is in use: unavailable after `limit`, and the write is left
-  // to itself.  Here for machines on which no write hangs.
-  virtual Result<void> write_file_within(const fs::path& file, std::string_view text,
-                                         std::chrono::milliseconds /*limit*/) {
-    return write_file(file, text);
-  }
   // Replaces the file whole: temporary file beside it, fsync, rename, fsync of
   // the folder.  After a crash it holds the old bytes or the new ones.
   virtual Result<void> replace_file(const fs::path& file, std::string_view text, mode_t mode) = 0;

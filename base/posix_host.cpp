@@ -15,7 +15,6 @@
 #include "base/ids.h"
 #include "base/posix_process.h"
 #include "base/text.h"
-#include "base/write_apart.h"
 
 namespace fuse {
 
@@ -36,14 +35,6 @@ Result<void> PosixHost::write_file(const fs::path& file, std::string_view text) 
   const Fd fd(::open(real.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!fd.valid()) return errno_error(cat("open ", file.native()), errno);
   return write_all(fd.get(), text, cat("write to ", file.native()));
-}
-
-Result<void> PosixHost::write_file_within(const fs::path& file, std::string_view text,
-                                          std::chrono::milliseconds limit) {
-  const auto outcome = write_apart(at(file), text, limit);
-  if (!outcome) return in_context(cat("write to ", file.native()), outcome.error());
-  if (*outcome != 0) return errno_error(cat("write to ", file.native()), *outcome);
-  return {};
 }
 
 Result<void> PosixHost::replace_file(const fs::path& file, std::string_view text, mode_t mode) {

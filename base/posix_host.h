@@ -12,8 +12,6 @@ class PosixHost final : public Host {
 
   Result<std::string> read_file(const fs::path& file) override;
   Result<void> write_file(const fs::path& file, std::string_view text) override;
-  Result<void> write_file_within(const fs::path& file, std::string_view text,
-                                 std::chrono::milliseconds limit) override;
   Result<void> replace_file(const fs::path& file, std::string_view text, mode_t mode) override;
   Result<fs::path> read_link(const fs::path& link) override;
   Result<std::vector<std::string>> list_dir(const fs::path& dir) override;

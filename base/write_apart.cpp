@@ -68,15 +68,20 @@ Result<int> read_report(int fd, std::chrono::milliseconds limit) {
 
 }  // namespace
 
-Result<int> write_apart(const fs::path& file, std::string_view text,
-                        std::chrono::milliseconds limit) {
+Result<void> write_apart(const fs::path& file, std::string_view text,
+                         std::chrono::milliseconds limit) {
+  const std::string what = cat("write to ", file.native());
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) < 0) return errno_error("make a pipe", errno);
   const Fd reading(ends[0]);
   Fd writing(ends[1]);
-  if (auto forked = fork_apart(file.c_str(), text, writing.get()); !forked) return forked.error();
+  auto forked = fork_apart(file.c_str(), text, writing.get());
+  if (!forked) return in_context(what, forked.error());
   writing.reset();
-  return read_report(reading.get(), limit);
+  const auto outcome = read_report(reading.get(), limit);
+  if (!outcome) return in_context(what, outcome.error());
+  if (*outcome != 0) return errno_error(what, *outcome);
+  return {};
 }
 
 }  // namespace fuse

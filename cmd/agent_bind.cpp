@@ -139,7 +139,7 @@ int run_agent_bind(Context& context, const AgentBindOptions& options) {
   if (options.list + !options.unbind.empty() + !options.slots.empty() > 1) {
     return misuse({ErrorCode::invalid_argument, "--list, --unbind and slots exclude each other"});
   }
-  BindOptions how{.slots = options.slots};
+  BindOptions how{.slots = options.slots, .writes = {.write = context.write_within}};
   if (!options.vendors.empty()) how.inventory.vendors = options.vendors;
   if (options.list) return run_list(context, *paths);
   if (!options.unbind.empty()) return run_unbind(context, *paths, options, how);

@@ -70,6 +70,7 @@ int run_mig_apply(Context& context, const AgentMigOptions& options) {
   const MigApplyOptions how{
       .wishes = std::move(*wishes),
       .cards = options.cards,
+      .writes = {.write = context.write_within},
       .new_uuid = [&context] { return lowercase(ulid_to_uuid(new_ulid(context.clock.wall()))); },
       .tell = [&context](const std::string& step) { context.note(printable(step)); }};
   const auto done = apply_mig(context.host, *paths, how);
@@ -116,7 +117,7 @@ std::string use_of(const MigInstanceView& view) {
 int run_mig_list(Context& context, const AgentMigOptions& options) {
   const auto paths = device_paths(context, *options.devices);
   if (!paths) return misuse(context, paths.error());
-  const auto views = list_mig(context.host, *paths, {});
+  const auto views = list_mig(context.host, *paths);
   if (!views) return context.fail(views.error());
   if (context.json()) {
     Json instances = Json::array();
@@ -142,7 +143,8 @@ int run_mig_list(Context& context, const AgentMigOptions& options) {
 int run_mig_destroy(Context& context, const AgentMigOptions& options) {
   const auto paths = device_paths(context, *options.devices);
   if (!paths) return misuse(context, paths.error());
-  if (auto gone = destroy_mig(context.host, *paths, options.uuid, {}); !gone) {
+  const KernelWrites writes{.write = context.write_within};
+  if (auto gone = destroy_mig(context.host, *paths, options.uuid, writes); !gone) {
     return context.fail(gone.error());
   }
   context.note(cat(options.uuid, ": destroyed"));

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "base/write_apart.h"
 #include "cmd/config.h"
 #include "cmd/exit_codes.h"
 #include "cmd/signals.h"
@@ -50,6 +51,7 @@ struct Context {
   Connect connect{};
   Dial dial{};
   WatchSignals watch_signals{};
+  WriteWithin write_within = write_apart;  // to files of the kernel
   fs::path directory{};  // the working directory, absolute
   GlobalOptions options{};
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/text.h"
-#include "hostmode/devices/card_verdict.h"
+#include "hostmode/devices/pci_address.h"
 #include "hostmode/devices/smi_csv.h"
 
 namespace fuse {
@@ -64,17 +64,20 @@ DevicePool make_pool(const DeviceFiles& files, const DeviceInventory& inventory)
                    .slots = line.slots};
     for (std::size_t i = 0; i < line.count; ++i) {
       GpuDevice device = device_of(line, i, seen);
-      group.gpus.push_back({.uuid = device.uuid, .model = device.model});
+      group.gpus.push_back({.uuid = device.uuid,
+                            .model = device.model,
+                            .slot = pci_address(device.pci_bus_id).value_or("")});
       if (device.numa_node) group.numa = device.numa_node;
       pool.devices.push_back(std::move(device));
     }
+    if (seen != nullptr && !seen->all(CardState::ready)) pool.open.insert(group.group);
     pool.groups.push_back(std::move(group));
   }
   return pool;
 }
 
-Result<DevicePool> read_device_pool(Host& host, const DevicePaths& paths) {
-  const InventoryOptions options{.thorough = false};
+Result<DevicePool> read_device_pool(Host& host, const DevicePaths& paths, InventoryDepth depth) {
+  const InventoryOptions options{.depth = depth};
   if (paths.dir.empty()) {
     return DevicePool{.summary = scan_words(scan_gpus(host, options.vendors), options.vendors)};
   }
@@ -83,6 +86,57 @@ Result<DevicePool> read_device_pool(Host& host, const DevicePaths& paths) {
   const auto inventory = read_inventory(host, paths, options);
   if (!inventory) return inventory.error();
   return make_pool(*files, *inventory);
+}
+
+namespace {
+
+std::vector<VmDevice> devices_of(const GpuGroup& group) {
+  std::vector<VmDevice> devices;
+  for (const std::string& slot : group.slots) {
+    const auto gpu = std::ranges::find(group.gpus, slot, &InventoryGpu::slot);
+    devices.push_back({.kind = "pci",
+                       .address = slot,
+                       .uuid = gpu == group.gpus.end() ? "" : gpu->uuid,
+                       .group = group.group});
+  }
+  return devices;
+}
+
+// A mediated device by its UUID, a virtual function by its address.
+VmDevice device_of(const InventoryInstance& instance) {
+  const auto address = pci_address(fs::path(instance.path).filename().native());
+  return {.kind = address ? "vf" : "mdev",
+          .address = address.value_or(instance.uuid),
+          .uuid = instance.uuid};
+}
+
+}  // namespace
+
+Result<std::vector<VmDevice>> allocate_devices(const CreateVmRequest& request,
+                                               const DevicePool& pool,
+                                               const std::set<std::string>& taken) {
+  std::vector<VmDevice> devices;
+  if (!request.gpu_profile.empty() || !request.mig_instance_uuids.empty()) {
+    const auto chosen = choose_instances({.count = request.gpus,
+                                          .profile = request.gpu_profile,
+                                          .kind = request.gpu_kind,
+                                          .uuids = request.mig_instance_uuids},
+                                         wire_instances(pool.instances), taken);
+    if (!chosen) return chosen.error();
+    for (const std::size_t i : *chosen) devices.push_back(device_of(pool.instances[i]));
+    return devices;
+  }
+  std::set<std::string> unavailable = taken;
+  unavailable.insert(pool.open.begin(), pool.open.end());
+  const auto chosen = choose_groups(
+      {.count = request.gpus, .kind = request.gpu_kind, .uuids = request.gpu_device_uuids},
+      pool.groups, unavailable);
+  if (!chosen) return chosen.error();
+  for (const std::size_t i : *chosen) {
+    const auto of_group = devices_of(pool.groups[i]);
+    devices.insert(devices.end(), of_group.begin(), of_group.end());
+  }
+  return devices;
 }
 
 void add_devices(HostCapacity& capacity, const DevicePool& pool) {

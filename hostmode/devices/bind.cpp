@@ -112,7 +112,7 @@ class Binder {
     const auto moves = bind_moves(group);
     if (moves.empty()) return outcome_of(group, Kind::already);
     if (auto there = require_vfio(host_); !there) return failed(group, there.error());
-    if (auto moved = move_drivers(host_, moves, options_.limits); !moved) {
+    if (auto moved = move_drivers(host_, moves, options_.writes); !moved) {
       return failed(group, explain_stuck(host_, paths_, group, moved.error()));
     }
     return outcome_of(group, Kind::bound);
@@ -268,7 +268,7 @@ Result<GroupOutcome> unbind_device(Host& host, const DevicePaths& paths, const s
         line.slots, [&](const std::string& address) { return has_member(group, address); });
   });
   if (auto written = write_vfio_inventory(host, paths, left); !written) return written.error();
-  if (auto moved = move_drivers(host, moves, options.limits); !moved) {
+  if (auto moved = move_drivers(host, moves, options.writes); !moved) {
     Error error = explain_stuck(host, paths, group, moved.error());
     if (auto written = write_vfio_inventory(host, paths, files->groups); !written) {
       error.message += cat("; and the inventory could not be put back: ", written.error().message);

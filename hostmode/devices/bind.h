@@ -11,7 +11,7 @@ namespace fuse {
 struct BindOptions {
   InventoryOptions inventory{};
   std::vector<std::string> slots{};  // only the groups of these; empty: every group
-  MoveLimits limits{};
+  KernelWrites writes{};
 };
 
 // What became of one group.

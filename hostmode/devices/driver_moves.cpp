@@ -19,7 +19,7 @@ struct Before {
 
 class Mover {
  public:
-  Mover(Host& host, const MoveLimits& limits) : host_(host), limits_(limits) {}
+  Mover(Host& host, const KernelWrites& writes) : host_(host), writes_(writes) {}
 
   Result<void> apply(const DriverMove& move) {
     const bool to_vfio = move.to == vfio_driver;
@@ -50,6 +50,10 @@ class Mover {
     return fs::path(pci_devices_dir) / address / "driver_override";
   }
 
+  Result<void> slowly(const fs::path& file, const std::string& text) {
+    return writes_.write(file, text, writes_.limit);
+  }
+
   Result<void> set_override(const std::string& address, const std::string& driver) {
     return host_.write_file(override_file(address), driver.empty() ? "\n" : driver);
   }
@@ -57,8 +61,7 @@ class Mover {
   Result<void> unbind(const std::string& address) {
     const std::string driver = current_driver(host_, address);
     if (driver.empty()) return {};
-    auto done = host_.write_file_within(fs::path(pci_drivers_dir) / driver / "unbind", address,
-                                        limits_.write);
+    auto done = slowly(fs::path(pci_drivers_dir) / driver / "unbind", address);
     if (done || done.error().code != ErrorCode::unavailable) return done;
     Error error = done.error();
     error.message = cat(driver, " does not let go of it: ", error.message);
@@ -68,13 +71,11 @@ class Mover {
 
   // The kernel reports success for a probe that failed, so the link tells.
   Result<void> bind(const std::string& address, const std::string& driver) {
-    auto probed =
-        host_.write_file_within("/sys/bus/pci/drivers_probe", address, limits_.write);
+    auto probed = slowly("/sys/bus/pci/drivers_probe", address);
     if (!probed) return probed;
     if (driver.empty() || current_driver(host_, address) == driver) return {};
     if (driver != vfio_driver) {
-      auto bound = host_.write_file_within(fs::path(pci_drivers_dir) / driver / "bind", address,
-                                           limits_.write);
+      auto bound = slowly(fs::path(pci_drivers_dir) / driver / "bind", address);
       if (!bound) return bound;
       if (current_driver(host_, address) == driver) return {};
     }
@@ -85,7 +86,7 @@ class Mover {
   }
 
   Host& host_;
-  MoveLimits limits_;
+  const KernelWrites& writes_;
 };
 
 // Puts everything back, the last first, and says in the error how that went.
@@ -112,8 +113,8 @@ std::string current_driver(Host& host, const std::string& address) {
 }
 
 Result<void> move_drivers(Host& host, const std::vector<DriverMove>& moves,
-                          const MoveLimits& limits) {
-  Mover mover(host, limits);
+                          const KernelWrites& writes) {
+  Mover mover(host, writes);
   std::vector<Before> touched;
   for (const DriverMove& move : moves) {
     auto before = mover.look(move.address);

@@ -6,6 +6,7 @@
 
 #include "base/host.h"
 #include "base/result.h"
+#include "base/write_apart.h"
 
 namespace fuse {
 
@@ -17,9 +18,10 @@ struct DriverMove {
   std::string to{};
 };
 
-struct MoveLimits {
-  // How long a write to `unbind` or `drivers_probe` may take.
-  std::chrono::milliseconds write{std::chrono::seconds(30)};
+// How files of the kernel are written that may take for ever: `unbind`, `remove`.
+struct KernelWrites {
+  WriteWithin write = write_apart;
+  std::chrono::milliseconds limit{std::chrono::seconds(30)};
 };
 
 // Moves the functions one after another, in that order, by their driver_override;
@@ -27,7 +29,7 @@ struct MoveLimits {
 // before it are put back, and the error says so, or what could not be put back.
 // details.stuck = ADDRESS of a function whose driver did not let go of it in time.
 Result<void> move_drivers(Host& host, const std::vector<DriverMove>& moves,
-                          const MoveLimits& limits);
+                          const KernelWrites& writes);
 
 // The driver that a function has now; empty: none.
 std::string current_driver(Host& host, const std::string& address);

@@ -88,9 +88,13 @@ std::vector<std::string> notes_of(const DeviceInventory& inventory, const GpuSca
   return notes;
 }
 
-CardEvidence gather(Host& host, const GpuScan& scan) {
-  CardEvidence evidence{.smi = query_smi(host)};
-  if (const auto log = read_kernel_log(host)) evidence.xids = parse_xids(*log);
+CardEvidence gather(Host& host, const GpuScan& scan, InventoryDepth depth) {
+  CardEvidence evidence;
+  if (depth == InventoryDepth::bus) return evidence;
+  if (depth == InventoryDepth::all) {
+    evidence.smi = query_smi(host);
+    if (const auto log = read_kernel_log(host)) evidence.xids = parse_xids(*log);
+  }
   std::set<std::string> all;
   for (const GpuGroupScan& group : scan.groups) {
     for (const PciDevice* const gpu : group.gpus()) {
@@ -155,8 +159,7 @@ Result<DeviceInventory> read_inventory(Host& host, const DevicePaths& paths,
   const auto files = read_device_files(host, paths);
   if (!files) return files.error();
   const GpuScan scan = scan_gpus(host, options.vendors);
-  DeviceInventory inventory =
-      assess(scan, *files, options.thorough ? gather(host, scan) : CardEvidence());
+  DeviceInventory inventory = assess(scan, *files, gather(host, scan, options.depth));
   inventory.summary = scan_words(scan, options.vendors);
   return inventory;
 }

@@ -67,10 +67,16 @@ struct CardEvidence {
 DeviceInventory assess(const GpuScan& scan, const DeviceFiles& files,
                        const CardEvidence& evidence);
 
+// How closely a card is looked at; each takes longer than the one before.
+enum class InventoryDepth {
+  bus,  // what the bus and the files of ours say
+  use,  // also whether it answers, and which processes have it open
+  all,  // also what nvidia-smi and the kernel's log say
+};
+
 struct InventoryOptions {
   std::vector<std::string> vendors{"10de"};
-  // Also what takes time and rights: nvidia-smi, the kernel's log, every process.
-  bool thorough = true;
+  InventoryDepth depth = InventoryDepth::all;
 };
 
 // Reads all of it.  Only the files of ours can make it fail.

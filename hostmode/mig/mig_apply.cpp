@@ -41,7 +41,7 @@ class Apply {
       : host_(host), paths_(paths), options_(options) {}
 
   Result<MigOutcome> run() {
-    if (auto undone = undo_change(host_, paths_); !undone) return undone.error();
+    if (auto undone = undo_change(host_, paths_, options_.writes); !undone) return undone.error();
     if (auto looked = look(); !looked) return looked.error();
     if (auto planned = plan(); !planned) return planned.error();
     if (auto possible = check(); !possible) return possible.error();
@@ -49,7 +49,7 @@ class Apply {
     auto carved = carve();
     if (carved) return MigOutcome{choices_.size(), lines_};
     Error error = carved.error();
-    if (auto undone = undo_change(host_, paths_); !undone) {
+    if (auto undone = undo_change(host_, paths_, options_.writes); !undone) {
       error.message += cat("; ", undone.error().message);
     } else {
       error.message += "; what was done before it was undone";
@@ -59,7 +59,7 @@ class Apply {
 
  private:
   Result<void> look() {
-    auto inventory = read_inventory(host_, paths_, options_.inventory);
+    auto inventory = read_inventory(host_, paths_, {});
     if (!inventory) return inventory.error();
     inventory_ = std::move(*inventory);
     auto files = read_device_files(host_, paths_);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "hostmode/devices/driver_moves.h"
 #include "hostmode/mig/mig_card.h"
 #include "hostmode/mig/mig_files.h"
 
@@ -12,7 +13,7 @@ namespace fuse {
 struct MigApplyOptions {
   std::vector<LayoutWish> wishes{};  // none: the layout that was persisted
   std::vector<std::string> cards{};  // only these, by address; none: any that may be cut
-  InventoryOptions inventory{};
+  KernelWrites writes{};
   std::function<std::string()> new_uuid{};  // of devices; tests fix it
   // Told of each step, as in "make 1g.10gb at 0 of 0000:41:00.0".
   std::function<void(const std::string& step)> tell = [](const std::string&) {};
@@ -40,12 +41,11 @@ struct MigInstanceView {
   std::string path{};    // of the device; empty: there is none
   std::vector<DeviceHolder> holders{};
 };
-Result<std::vector<MigInstanceView>> list_mig(Host& host, const DevicePaths& paths,
-                                              const InventoryOptions& options);
+Result<std::vector<MigInstanceView>> list_mig(Host& host, const DevicePaths& paths);
 
 // Takes an instance away, by its device's or its own UUID, and forgets it.  not_found;
 // conflict while a VM has it.
 Result<void> destroy_mig(Host& host, const DevicePaths& paths, const std::string& uuid,
-                         const InventoryOptions& options);
+                         const KernelWrites& writes);
 
 }  // namespace fuse

@@ -9,8 +9,6 @@ namespace fuse {
 
 namespace {
 
-constexpr auto removal_limit = std::chrono::seconds(30);
-
 MigInstanceView view_of(const MigCard& card, const GpuInstance& instance) {
   return {.card = card.address, .gpu = card.uuid, .instance = instance};
 }
@@ -21,7 +19,8 @@ bool is_old_uuid_of(const MigInstanceView& view, const std::string& uuid) {
   return uuid.starts_with(cat("MIG-", view.gpu, '/', view.instance.id, '/'));
 }
 
-Result<void> release(Host& host, const DevicePaths& paths, const MigInstanceView& view) {
+Result<void> release(Host& host, const DevicePaths& paths, const MigInstanceView& view,
+                     const KernelWrites& writes) {
   auto layout = read_layout(host, paths);
   if (!layout) return layout.error();
   auto files = read_device_files(host, paths);
@@ -36,7 +35,7 @@ Result<void> release(Host& host, const DevicePaths& paths, const MigInstanceView
   if (auto written = write_mig_inventory(host, paths, files->instances); !written) return written;
   if (auto written = write_layout(host, paths, *layout); !written) return written;
   if (!view.path.empty()) {
-    if (auto gone = remove_vgpu(host, view.path, removal_limit); !gone) return gone;
+    if (auto gone = remove_vgpu(host, view.path, writes); !gone) return gone;
   }
   if (auto gone = destroy_instance(host, {.address = view.card}, view.instance.id); !gone) {
     return gone;
@@ -46,9 +45,8 @@ Result<void> release(Host& host, const DevicePaths& paths, const MigInstanceView
 
 }  // namespace
 
-Result<std::vector<MigInstanceView>> list_mig(Host& host, const DevicePaths& paths,
-                                              const InventoryOptions& options) {
-  const auto inventory = read_inventory(host, paths, options);
+Result<std::vector<MigInstanceView>> list_mig(Host& host, const DevicePaths& paths) {
+  const auto inventory = read_inventory(host, paths, {});
   if (!inventory) return inventory.error();
   const auto layout = read_layout(host, paths);
   if (!layout) return layout.error();
@@ -77,9 +75,9 @@ Result<std::vector<MigInstanceView>> list_mig(Host& host, const DevicePaths& pat
 }
 
 Result<void> destroy_mig(Host& host, const DevicePaths& paths, const std::string& uuid,
-                         const InventoryOptions& options) {
-  if (auto undone = undo_change(host, paths); !undone) return undone;
-  const auto views = list_mig(host, paths, options);
+                         const KernelWrites& writes) {
+  if (auto undone = undo_change(host, paths, writes); !undone) return undone;
+  const auto views = list_mig(host, paths);
   if (!views) return views.error();
   const auto view = std::ranges::find_if(*views, [&](const MigInstanceView& known) {
     return known.device == uuid || known.mig == uuid || is_old_uuid_of(known, uuid);
@@ -95,7 +93,7 @@ Result<void> destroy_mig(Host& host, const DevicePaths& paths, const std::string
   MigJournal journal{.drop = {{view->card, {view->instance.id}}}};
   if (!view->path.empty()) journal.devices.insert(view->path);
   if (auto begun = begin_change(host, paths, journal); !begun) return begun;
-  return release(host, paths, *view);
+  return release(host, paths, *view, writes);
 }
 
 }  // namespace fuse

@@ -1,6 +1,5 @@
 #include "hostmode/mig/mig_undo.h"
 
-#include <chrono>
 #include <functional>
 
 #include "base/text.h"
@@ -10,8 +9,6 @@
 namespace fuse {
 
 namespace {
-
-constexpr auto removal_limit = std::chrono::seconds(30);
 
 Result<std::vector<GpuInstance>> instances_of(Host& host, const std::string& card) {
   const auto output = run_smi(host, {"mig", "-i", card, "-lgi"});
@@ -48,14 +45,14 @@ Result<void> end_change(Host& host, const DevicePaths& paths) {
   return host.remove_all(paths.journal());
 }
 
-Result<void> undo_change(Host& host, const DevicePaths& paths) {
+Result<void> undo_change(Host& host, const DevicePaths& paths, const KernelWrites& writes) {
   const auto text = read_if_there(host, paths.journal());
   if (!text || text->empty()) return text ? Result<void>() : text.error();
   const auto journal = parse_journal(*text, paths.journal().native());
   if (!journal) return journal.error();
   const auto undo = [&]() -> Result<void> {
     for (const std::string& path : journal->devices) {
-      if (auto gone = remove_vgpu(host, path, removal_limit); !gone) return gone;
+      if (auto gone = remove_vgpu(host, path, writes); !gone) return gone;
     }
     for (const auto& [card, had] : journal->had) {
       auto gone = drop_instances(host, card, [&](int id) { return !had.contains(id); });

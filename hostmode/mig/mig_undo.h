@@ -1,5 +1,6 @@
 #pragma once
 
+#include "hostmode/devices/driver_moves.h"
 #include "hostmode/mig/mig_files.h"
 
 namespace fuse {
@@ -12,6 +13,6 @@ Result<void> end_change(Host& host, const DevicePaths& paths);
 // that were made go, those that were to be destroyed go, and cards that were not in
 // MIG mode leave it.  What was there before is not touched.  The journal stays when
 // something cannot be undone.
-Result<void> undo_change(Host& host, const DevicePaths& paths);
+Result<void> undo_change(Host& host, const DevicePaths& paths, const KernelWrites& writes);
 
 }  // namespace fuse

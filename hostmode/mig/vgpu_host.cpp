@@ -163,12 +163,12 @@ Result<void> make_vgpu(Host& host, const VgpuPlace& place) {
   return Error{ErrorCode::internal, cat(place.path, " did not become a device")};
 }
 
-Result<void> remove_vgpu(Host& host, const std::string& path, std::chrono::milliseconds limit) {
+Result<void> remove_vgpu(Host& host, const std::string& path, const KernelWrites& writes) {
   if (!has_vgpu(host, path)) return {};
   // Hangs while a VM has it.
-  const auto done = is_mdev(path)
-                        ? host.write_file_within(fs::path(path) / "remove", "1", limit)
-                        : host.write_file_within(vendor_dir(path) / "current_vgpu_type", "0", limit);
+  const auto done =
+      is_mdev(path) ? writes.write(fs::path(path) / "remove", "1", writes.limit)
+                    : writes.write(vendor_dir(path) / "current_vgpu_type", "0", writes.limit);
   if (!done) return done;
   if (!has_vgpu(host, path)) return {};
   return Error{ErrorCode::internal, cat(path, " is still there")};

@@ -1,11 +1,11 @@
 #pragma once
 
-#include <chrono>
 #include <string>
 #include <vector>
 
 #include "base/host.h"
 #include "base/result.h"
+#include "hostmode/devices/driver_moves.h"
 #include "hostmode/devices/holders.h"
 #include "hostmode/mig/profile.h"
 
@@ -48,7 +48,7 @@ Result<VgpuPlace> find_vgpu_place(Host& host, const VgpuHost& vgpu, const MigPro
                                   const std::string& uuid);
 Result<void> make_vgpu(Host& host, const VgpuPlace& place);
 // Takes it away again; success when it is gone.
-Result<void> remove_vgpu(Host& host, const std::string& path, std::chrono::milliseconds limit);
+Result<void> remove_vgpu(Host& host, const std::string& path, const KernelWrites& writes);
 // Whether the device is there and, for a virtual function, carries a vGPU.
 [[nodiscard]] bool has_vgpu(Host& host, const std::string& path);
 // Which processes have it open.

@@ -176,27 +176,5 @@ TEST_CASE("a test plays the kernel and the programs of a machine in memory") {
   CHECK(host.spawned.at(0).argv == Names{"nvidia-smi", "-L"});
 }
 
-TEST_CASE("a write that never comes back is given up, and others say how they went") {
-  const Folder folder;
-  PosixHost host(folder.path());
-  REQUIRE(host.replace_file("/f", "", 0600));
-  REQUIRE(host.write_file_within("/f", "text", std::chrono::minutes(1)));
-  CHECK(*host.read_file("/f") == "text");
-  const auto none = host.write_file_within("/none", "text", std::chrono::minutes(1));
-  REQUIRE_FALSE(none);
-  CHECK(none.error().code == ErrorCode::not_found);
-  CHECK(none.error().message == "write to /none: No such file or directory");
-
-  // Nobody opens the other end of the pipe until the write was given up.
-  const fs::path pipe = folder.path() / "pipe";
-  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
-  const auto hung = host.write_file_within("/pipe", "text", std::chrono::milliseconds(50));
-  REQUIRE_FALSE(hung);
-  CHECK(hung.error().code == ErrorCode::unavailable);
-  CHECK(hung.error().message == "write to /pipe: the kernel did not come back within 50 ms");
-  // Lets the process that was left behind go.
-  CHECK(*host.read_file("/pipe") == "text");
-}
-
 }  // namespace
 }  // namespace fuse

@@ -13,10 +13,19 @@ using Texts = std::vector<std::string>;
 using Kind = GroupOutcome::Kind;
 const DevicePaths paths{.dir = "/var/lib/fuse"};
 
+Result<std::vector<GroupOutcome>> try_bind(SimBox& box, BindOptions options) {
+  options.writes.write = box.write_within();
+  return bind_devices(box, paths, options);
+}
+
 std::vector<GroupOutcome> bind(SimBox& box, const BindOptions& options = {}) {
-  auto outcomes = bind_devices(box, paths, options);
+  auto outcomes = try_bind(box, options);
   REQUIRE(outcomes);
   return *outcomes;
+}
+
+Result<GroupOutcome> unbind(SimBox& box, const std::string& slot) {
+  return unbind_device(box, paths, slot, {.writes = {.write = box.write_within()}});
 }
 
 Texts drivers(const SimBox& box, const std::string& slot, int functions) {
@@ -78,20 +87,20 @@ TEST_CASE("a card goes to vfio-pci with its companions and back to each one's dr
   }
   SECTION("and is given back, sound chip first") {
     box.writes.clear();
-    const auto back = unbind_device(box, paths, "09:00.2", {});
+    const auto back = unbind(box, "09:00.2");
     REQUIRE(back);
     CHECK(drivers(box, "0000:09:00", 4) == as_before);
     CHECK(inventory(box).empty());
     CHECK(box.text("/sys/bus/pci/devices/0000:09:00.0/driver_override") == "(null)\n");
     CHECK(std::ranges::find(box.writes, "/sys/bus/pci/drivers_probe 0000:09:00.1") <
           std::ranges::find(box.writes, "/sys/bus/pci/drivers_probe 0000:09:00.0"));
-    CHECK(unbind_device(box, paths, "0000:09:00.0", {})->kind == Kind::already);
+    CHECK(unbind(box, "0000:09:00.0")->kind == Kind::already);
     CHECK(bind(box)[0].kind == Kind::bound);
     CHECK(inventory(box) == line);
   }
   SECTION("but not while a VM has it") {
     box.add_process(91, "qemu-system-x86", "fuse-agent.service", {"/dev/vfio/21"});
-    const auto refused = unbind_device(box, paths, "0000:09:00.0", {});
+    const auto refused = unbind(box, "0000:09:00.0");
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::conflict);
     CHECK(refused.error().message ==
@@ -232,9 +241,9 @@ TEST_CASE("vfio-pci is loaded where it is a module, and said where there is none
     return SimBox::Answer{};
   };
   CHECK(bind(box)[0].kind == Kind::bound);
-  CHECK(bind_devices(box, paths, {.inventory = {}, .slots = {"0000:99:00.0"}}).error().message ==
+  CHECK(try_bind(box, {.inventory = {}, .slots = {"0000:99:00.0"}}).error().message ==
         "no GPU's IOMMU group has 0000:99:00.0");
-  CHECK(bind_devices(box, paths, {.inventory = {}, .slots = {"gpu0"}}).error().message ==
+  CHECK(try_bind(box, {.inventory = {}, .slots = {"gpu0"}}).error().message ==
         "\"gpu0\" is not a PCI address, as in 0000:41:00.0");
 }
 

@@ -35,12 +35,15 @@ struct MdevBox {
   MigApplyOptions options(std::vector<LayoutWish> wishes) {
     return {.wishes = std::move(wishes),
             .cards = {},
-            .inventory = {},
+            .writes = {.write = box.write_within()},
             .new_uuid = [this] { return cat("uuid-", ++uuids); },
             .tell = [this](const std::string& step) { told.push_back(step); }};
   }
   Result<MigOutcome> apply(std::vector<LayoutWish> wishes) {
     return apply_mig(box, paths, options(std::move(wishes)));
+  }
+  Result<void> destroy(const std::string& uuid) {
+    return destroy_mig(box, paths, uuid, {.write = box.write_within()});
   }
   Texts layout(const std::string& address = card) {
     Texts out;
@@ -97,22 +100,22 @@ TEST_CASE("what is missing is carved on one card, made into devices and written 
   }
   SECTION("an instance in use is not destroyed, another is, by either of its names") {
     here.box.add_process(55, "qemu", "fuse.service", {"/dev/vfio/71"});
-    const auto views = list_mig(here.box, paths, {}).value();
+    const auto views = list_mig(here.box, paths).value();
     REQUIRE(views.size() == 3);
     const auto used = std::ranges::find_if(views, [](const auto& v) { return !v.holders.empty(); });
     REQUIRE(used != views.end());
-    const auto refused = destroy_mig(here.box, paths, used->device, {});
+    const auto refused = here.destroy(used->device);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().code == ErrorCode::conflict);
     CHECK(refused.error().message ==
           cat(used->device, " is in use: pid 55 (qemu, fuse.service) has /dev/vfio/71 open"));
     CHECK(here.layout().size() == 3);
     const auto free = std::ranges::find_if(views, [](const auto& v) { return v.holders.empty(); });
-    REQUIRE(destroy_mig(here.box, paths, free->mig, {}));
+    REQUIRE(here.destroy(free->mig));
     CHECK(here.layout().size() == 2);
     CHECK(here.mdev->devices().size() == 2);
     CHECK(parse_mig_inventory(here.file("mig-inventory.txt"), "f").value().size() == 2);
-    CHECK(destroy_mig(here.box, paths, free->mig, {}).error().code == ErrorCode::not_found);
+    CHECK(here.destroy(free->mig).error().code == ErrorCode::not_found);
     CHECK_FALSE(here.has("mig-journal.txt"));
   }
 }
@@ -137,7 +140,7 @@ TEST_CASE("what cannot fit is refused before anything changes") {
   REQUIRE(here.apply({{"2g.10gb", 1}}));
   CHECK(here.layout() == Texts{"1g.5gb@0", "1g.5gb@1", "1g.5gb@5", "2g.10gb@2"});
   // Those of others are shown and not taken over.
-  const auto views = list_mig(here.box, paths, {}).value();
+  const auto views = list_mig(here.box, paths).value();
   CHECK(std::ranges::count_if(views, [](const auto& v) { return v.device.empty(); }) == 3);
 }
 
@@ -240,7 +243,7 @@ TEST_CASE("a card that is held is not switched, and a host without vGPU says wha
   smi.add(card, "20b0", "NVIDIA A100-SXM4-40GB");
   const MigApplyOptions options{.wishes = {{"1g.5gb", 1}},
                                 .cards = {},
-                                .inventory = {},
+                                .writes = {.write = box.write_within()},
                                 .new_uuid = [] { return std::string("u"); }};
   const auto bare = apply_mig(box, paths, options);
   REQUIRE_FALSE(bare);
@@ -270,7 +273,7 @@ TEST_CASE("on a vendor-VFIO host an instance becomes a virtual function") {
   int uuids = 0;
   const MigApplyOptions options{.wishes = {{"2g.48gb+gfx", 1}, {"1g.24gb+gfx", 1}},
                                 .cards = {},
-                                .inventory = {},
+                                .writes = {.write = box.write_within()},
                                 .new_uuid = [&] { return cat("uuid-", ++uuids); }};
   const auto done = apply_mig(box, paths, options);
   REQUIRE(done);
@@ -282,7 +285,7 @@ TEST_CASE("on a vendor-VFIO host an instance becomes a virtual function") {
     CHECK(line.path.starts_with("/sys/bus/pci/devices/0000:26:00."));
     CHECK(line.kind == "rtx-pro-6000-blackwell-server-edition");
   }
-  REQUIRE(destroy_mig(box, paths, done->instances.front().uuid, {}));
+  REQUIRE(destroy_mig(box, paths, done->instances.front().uuid, {.write = box.write_within()}));
   CHECK((vfio.type_of("0000:26:00.4") == "0" || vfio.type_of("0000:26:00.5") == "0"));
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/posix_host.h"
+#include "base/write_apart.h"
 #include "tests/hostmode/test_dir.h"
 
 namespace fuse {
@@ -60,6 +61,13 @@ class SimBox final : public Host {
   // Called after each write to sysfs that was carried out.
   std::function<void(const std::string& path, const std::string& text)> after_write =
       [](const auto&, const auto&) {};
+
+  // Writes as those that are given up; here they go as any other.
+  [[nodiscard]] WriteWithin write_within() {
+    return [this](const fs::path& file, std::string_view words, std::chrono::milliseconds) {
+      return write_file(file, words);
+    };
+  }
 
   [[nodiscard]] const fs::path& root() const { return dir_.path(); }
   [[nodiscard]] std::string text(const std::string& path) const {
