@@ -49,6 +49,7 @@ void add_agent(CLI::App& app, Invocation& invocation) {
   add_agent_probe(*agent, invocation);
   add_agent_bind(*agent, invocation);
   add_agent_mig(*agent, invocation);
+  add_agent_doctor(*agent, invocation);
 }
 
 }  // namespace fuse::cmd

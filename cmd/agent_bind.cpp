@@ -150,8 +150,8 @@ int run_agent_bind(Context& context, const AgentBindOptions& options) {
 
 void add_agent_bind(CLI::App& agent, Invocation& invocation) {
   const auto options = std::make_shared<AgentBindOptions>();
-  auto* bind = agent.add_subcommand(
-      "bind", "Make GPUs ready for VMs: their IOMMU groups go to vfio-pci");
+  auto* bind =
+      agent.add_subcommand("bind", "Make GPUs ready for VMs: their IOMMU groups go to vfio-pci");
   bind->add_option("SLOT", options->slots, "Only the groups of these, as in 0000:41:00.0")
       ->type_name("");
   bind->add_flag("--list", options->list, "Show what is bound");

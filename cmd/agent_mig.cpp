@@ -54,12 +54,9 @@ Result<std::vector<LayoutWish>> parse_wishes(const std::vector<std::string>& wor
 }
 
 Json instance_json(const InventoryInstance& instance) {
-  return {{"uuid", instance.uuid},
-          {"profile", instance.profile},
-          {"kind", instance.kind},
-          {"parent_gpu_uuid", instance.parent},
-          {"path", instance.path},
-          {"mig_uuid", instance.mig}};
+  return {{"uuid", instance.uuid}, {"profile", instance.profile},
+          {"kind", instance.kind}, {"parent_gpu_uuid", instance.parent},
+          {"path", instance.path}, {"mig_uuid", instance.mig}};
 }
 
 int run_mig_apply(Context& context, const AgentMigOptions& options) {
@@ -154,7 +151,7 @@ int run_mig_destroy(Context& context, const AgentMigOptions& options) {
 using Run = int (*)(Context&, const AgentMigOptions&);
 
 void add_one(CLI::App& mig, Invocation& invocation, const std::string& name,
-                  const std::string& help, Run run) {
+             const std::string& help, Run run) {
   const auto options = std::make_shared<AgentMigOptions>();
   auto* command = mig.add_subcommand(name, help);
   if (name == "apply") {

@@ -91,9 +91,8 @@ void print_inventory_json(std::ostream& out, const DeviceInventory& inventory) {
   }
   Json switches = Json::array();
   for (const PciDevice& device : inventory.switches) {
-    switches.push_back({{"address", device.address},
-                        {"device", device.device},
-                        {"driver", device.driver}});
+    switches.push_back(
+        {{"address", device.address}, {"device", device.device}, {"driver", device.driver}});
   }
   Json instances = Json::array();
   for (const InventoryInstance& instance : inventory.instances) {
@@ -120,8 +119,7 @@ std::string group_words(const GpuGroupScan& group) {
     if (member.kind == MemberKind::gpu) continue;
     others.push_back(cat(member_words(member.device), " ", words_of(member.kind)));
   }
-  return others.empty() ? ""
-                        : cat("group ", or_dash(group.number), " also: ", join(others, ", "));
+  return others.empty() ? "" : cat("group ", or_dash(group.number), " also: ", join(others, ", "));
 }
 
 void print_inventory(const Context& context, const DeviceInventory& inventory) {

@@ -52,6 +52,7 @@ void add_orchestrator(CLI::App& app, Invocation& invocation);
 void add_agent_probe(CLI::App& agent, Invocation& invocation);
 void add_agent_bind(CLI::App& agent, Invocation& invocation);
 void add_agent_mig(CLI::App& agent, Invocation& invocation);
+void add_agent_doctor(CLI::App& agent, Invocation& invocation);
 void add_completion(CLI::App& app, Invocation& invocation);
 void add_version(CLI::App& app, Invocation& invocation);
 

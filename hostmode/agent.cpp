@@ -30,8 +30,8 @@ void Agent::keep_house(std::stop_token stop) {
 Result<HostCapacity> Agent::capacity() {
   auto capacity = read_capacity(keeper_.world().host, keeper_.paths().root());
   if (!capacity) return capacity;
-  const auto pool = read_device_pool(keeper_.world().host, keeper_.config().devices,
-                                     InventoryDepth::bus);
+  const auto pool =
+      read_device_pool(keeper_.world().host, keeper_.config().devices, InventoryDepth::bus);
   if (!pool) return pool.error();
   add_devices(*capacity, *pool);
   return capacity;

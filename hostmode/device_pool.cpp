@@ -31,7 +31,8 @@ bool is_fit(const CardGroup* group) {
 
 // The facts of the line's GPU number `i`, with what the bus says of it.
 GpuDevice device_of(const InventoryGroup& line, std::size_t i, const CardGroup* group) {
-  const GpuCard* const card = group != nullptr && i < group->cards.size() ? &group->cards[i] : nullptr;
+  const GpuCard* const card =
+      group != nullptr && i < group->cards.size() ? &group->cards[i] : nullptr;
   GpuFacts facts = i < line.gpus.size() ? line.gpus[i] : GpuFacts();
   if (card != nullptr && facts.empty()) facts = card->facts;
   const bool has_mig = !is_no_value(facts.mig_mode);
@@ -126,8 +127,13 @@ Result<std::vector<VmDevice>> allocate_devices(const CreateVmRequest& request,
     for (const std::size_t i : *chosen) devices.push_back(device_of(pool.instances[i]));
     return devices;
   }
-  std::set<std::string> unavailable = taken;
-  unavailable.insert(pool.open.begin(), pool.open.end());
+  // By address: a group may have had another number when a record was written.
+  std::set<std::string> unavailable = pool.open;
+  for (const GpuGroup& group : pool.groups) {
+    const bool is_taken = std::ranges::any_of(
+        group.slots, [&](const std::string& slot) { return taken.contains(slot); });
+    if (is_taken) unavailable.insert(group.group);
+  }
   const auto chosen = choose_groups(
       {.count = request.gpus, .kind = request.gpu_kind, .uuids = request.gpu_device_uuids},
       pool.groups, unavailable);

@@ -30,7 +30,7 @@ DevicePool make_pool(const DeviceFiles& files, const DeviceInventory& inventory)
 Result<DevicePool> read_device_pool(Host& host, const DevicePaths& paths, InventoryDepth depth);
 
 // Chooses what a request asks for: whole groups with every function, or MIG
-// instances.  What is in `taken` (numbers of groups, UUIDs of instances) or open is
+// instances.  What is in `taken` (addresses of functions, UUIDs of instances) or open is
 // not given again.  conflict with the wire's text.
 Result<std::vector<VmDevice>> allocate_devices(const CreateVmRequest& request,
                                                const DevicePool& pool,

@@ -107,15 +107,15 @@ void add_passed_through(Argv& argv, const VmRecord& vm) {
   int ports = 0;
   for (const VmDevice& device : vm.devices) {
     const std::string own = device.address.substr(0, device.address.rfind('.'));
-    if (device.kind == "mdev" || own != slot) {
+    if (device.kind != "pci" || own != slot) {
       argv.add("-device", cat("pcie-root-port,id=gpu", ports, ",chassis=", ports + 1));
       ++ports;
-      slot = device.kind == "mdev" ? "" : own;
+      slot = device.kind == "pci" ? own : "";
     }
     const std::string bus = cat(",bus=gpu", ports - 1);
     if (device.kind == "mdev") {
-      argv.add("-device", cat("vfio-pci,sysfsdev=/sys/bus/mdev/devices/",
-                              qemu_escaped(device.address), bus));
+      argv.add("-device",
+               cat("vfio-pci,sysfsdev=/sys/bus/mdev/devices/", qemu_escaped(device.address), bus));
     } else if (device.kind == "vf") {
       argv.add("-device", cat("vfio-pci,host=", qemu_escaped(device.address), bus));
     } else {

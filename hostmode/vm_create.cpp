@@ -81,7 +81,7 @@ Result<void> VmKeeper::allocate(const CreateVmRequest& request, Vm& vm, VmRecord
   std::set<std::string> taken;
   for (const auto& other : table_.all()) {
     for (const VmDevice& device : other->record().devices) {
-      taken.insert(device.group.empty() ? device.uuid : device.group);
+      taken.insert(device.kind == "pci" ? device.address : device.uuid);
     }
   }
   auto devices = allocate_devices(request, *pool, taken);

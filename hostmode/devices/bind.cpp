@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
+#include <set>
 
 #include "base/command.h"
 #include "base/quote.h"
@@ -49,10 +49,10 @@ Result<void> require_vfio(Host& host) {
   if (host.list_dir(driver)) return {};
   const auto loaded = require_command(host, {.argv = {"modprobe", std::string(vfio_driver)}});
   if (host.list_dir(driver)) return {};
-  return Error{ErrorCode::unavailable,
-               cat("this kernel has no vfio-pci driver",
-                   loaded ? "" : cat(": ", loaded.error().message)),
-               {{"hint", "load it as root: modprobe vfio-pci"}}};
+  return Error{
+      ErrorCode::unavailable,
+      cat("this kernel has no vfio-pci driver", loaded ? "" : cat(": ", loaded.error().message)),
+      {{"hint", "load it as root: modprobe vfio-pci"}}};
 }
 
 // Merges what is known of the group's functions now into what is kept.
@@ -132,6 +132,39 @@ class Binder {
   const DevicePaths& paths_;
   const BindOptions& options_;
 };
+
+Result<void> check_free(Host& host, const CardGroup& group) {
+  std::set<std::string> files;
+  for (const PciDevice* const device : group.scan.endpoints()) {
+    files.merge(device_files_of(host, *device));
+  }
+  const auto holders = find_holders(host, files);
+  if (holders.empty()) return {};
+  return Error{ErrorCode::conflict,
+               cat("IOMMU group ", group.scan.number, " is in use: ", holder_words(holders)),
+               {{"hint", "end the VM that has it: fuse ps"}}};
+}
+
+// The functions on vfio-pci, each to the driver that it had.  Companions first: the
+// reverse of binding.
+std::vector<DriverMove> release_moves(Host& host, const CardGroup& group,
+                                      const std::map<std::string, KeptFacts>& kept) {
+  std::vector<DriverMove> moves;
+  for (const MemberKind kind : {MemberKind::companion, MemberKind::gpu}) {
+    for (const GroupMember& member : group.scan.members) {
+      const std::string& address = member.device.address;
+      if (member.kind != kind || current_driver(host, address) != vfio_driver) continue;
+      const auto facts = kept.find(address);
+      moves.push_back({address, facts == kept.end() ? "" : facts->second.driver});
+    }
+  }
+  return moves;
+}
+
+bool is_line_of(const InventoryGroup& line, const CardGroup& group) {
+  return std::ranges::any_of(
+      line.slots, [&](const std::string& address) { return has_member(group, address); });
+}
 
 Result<std::vector<const CardGroup*>> wanted_groups(const DeviceInventory& inventory,
                                                     const std::vector<std::string>& slots) {
@@ -238,35 +271,12 @@ Result<GroupOutcome> unbind_device(Host& host, const DevicePaths& paths, const s
   const auto found = find_group(*inventory, slot);
   if (!found) return found.error();
   const CardGroup& group = **found;
-  std::set<std::string> device_files;
-  std::vector<DriverMove> moves;
-  for (const PciDevice* const device : group.scan.endpoints()) {
-    const auto kept = files->facts.find(device->address);
-    moves.push_back({device->address, kept == files->facts.end() ? "" : kept->second.driver});
-    device_files.merge(device_files_of(host, *device));
-  }
-  const auto holders = find_holders(host, device_files);
-  if (!holders.empty()) {
-    return Error{ErrorCode::conflict,
-                 cat("IOMMU group ", group.scan.number, " is in use: ", holder_words(holders)),
-                 {{"hint", "end the VM that has it: fuse ps"}}};
-  }
-  std::erase_if(moves, [&](const DriverMove& move) {
-    return current_driver(host, move.address) != vfio_driver;
-  });
+  if (auto free = check_free(host, group); !free) return free.error();
+  const auto moves = release_moves(host, group, files->facts);
   if (moves.empty()) return outcome_of(group, Kind::already);
-  // Companions first: the reverse of binding.
-  std::ranges::stable_partition(moves, [&](const DriverMove& move) {
-    return std::ranges::none_of(group.cards, [&](const GpuCard& card) {
-      return card.pci.address == move.address;
-    });
-  });
   // Out of the inventory before it is out of vfio-pci, so that no VM is given it.
   std::vector<InventoryGroup> left = files->groups;
-  std::erase_if(left, [&](const InventoryGroup& line) {
-    return std::ranges::any_of(
-        line.slots, [&](const std::string& address) { return has_member(group, address); });
-  });
+  std::erase_if(left, [&](const InventoryGroup& line) { return is_line_of(line, group); });
   if (auto written = write_vfio_inventory(host, paths, left); !written) return written.error();
   if (auto moved = move_drivers(host, moves, options.writes); !moved) {
     Error error = explain_stuck(host, paths, group, moved.error());

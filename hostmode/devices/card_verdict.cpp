@@ -49,10 +49,10 @@ Verdicts kept_by_operator(const GpuCard& card) {
 Verdicts drives_the_console(const GpuCard& card, const DeviceFiles& files) {
   const bool told = files.roles.contains(card.pci.address);
   if (!card.pci.boot_vga || told || !is_host_driver(card.pci.driver)) return std::nullopt;
-  return Verdict{
-      CardState::display, cat("this host's console is on it (driver ", card.pci.driver, ")"),
-      cat("to hand it over all the same, write \"", card.pci.address,
-          " whole\" into device-roles.txt")};
+  return Verdict{CardState::display,
+                 cat("this host's console is on it (driver ", card.pci.driver, ")"),
+                 cat("to hand it over all the same, write \"", card.pci.address,
+                     " whole\" into device-roles.txt")};
 }
 
 Verdicts is_sliced(const GpuCard& card, const CardEvidence& evidence) {
@@ -110,15 +110,13 @@ Verdicts held_open(const GpuCard& card, const CardEvidence& evidence) {
       evidence.holders, std::back_inserter(holders),
       [&](const DeviceHolder& holder) { return files->second.contains(holder.file); });
   if (holders.empty()) return std::nullopt;
-  return Verdict{CardState::in_use, holder_words(holders),
-                 holder_hint(holders, card.pci.address)};
+  return Verdict{CardState::in_use, holder_words(holders), holder_hint(holders, card.pci.address)};
 }
 
 Verdicts not_bound(const CardGroup& group) {
   for (const PciDevice* const device : group.scan.endpoints()) {
     if (device->driver == vfio_driver) continue;
-    const std::string on =
-        device->driver.empty() ? "has no driver" : cat("is on ", device->driver);
+    const std::string on = device->driver.empty() ? "has no driver" : cat("is on ", device->driver);
     return Verdict{CardState::unbound, cat(device->address, ' ', on), "bind it: fuse agent bind"};
   }
   return std::nullopt;
@@ -130,8 +128,7 @@ Verdict judge(const GpuCard& card, const CardGroup& group, const DeviceFiles& fi
   for (const Verdicts& verdict :
        {set_aside(card, files), not_answering(card, evidence), kept_by_operator(card),
         drives_the_console(card, files), is_sliced(card, evidence), has_failed(card, evidence),
-        shares_itself(card), in_bad_company(group), held_open(card, evidence),
-        not_bound(group)}) {
+        shares_itself(card), in_bad_company(group), held_open(card, evidence), not_bound(group)}) {
     if (verdict) return *verdict;
   }
   return {};
@@ -139,9 +136,9 @@ Verdict judge(const GpuCard& card, const CardGroup& group, const DeviceFiles& fi
 
 // States that keep the whole group from being handed over.
 bool keeps_the_group(CardState state) {
-  static constexpr std::array states = {CardState::mig,    CardState::display,
-                                        CardState::off,    CardState::unsafe,
-                                        CardState::sick,   CardState::quarantined};
+  static constexpr std::array states = {CardState::mig,  CardState::display,
+                                        CardState::off,  CardState::unsafe,
+                                        CardState::sick, CardState::quarantined};
   return std::ranges::find(states, state) != states.end();
 }
 
@@ -155,8 +152,8 @@ bool same_card(std::string_view a, std::string_view b) {
 std::string group_objection(const GpuGroupScan& group) {
   if (group.number.empty()) return "it is in no IOMMU group";
   if (!group.unreadable.empty()) {
-    return cat("IOMMU group ", group.number, " has members that cannot be read: ",
-               join(group.unreadable, ", "));
+    return cat("IOMMU group ", group.number,
+               " has members that cannot be read: ", join(group.unreadable, ", "));
   }
   std::vector<std::string> foreign;
   for (const GroupMember& member : group.members) {

@@ -112,9 +112,10 @@ Result<void> quarantine_card(Host& host, const DevicePaths& paths, const std::st
   auto lines = parse_slot_lines(*text, paths.quarantine().native());
   if (!lines) return lines.error();
   if (!lines->emplace(address, reason).second) return {};
-  return write(host, paths.quarantine(),
-               cat("# SLOT REASON: cards that are set aside; remove the line of one that is sound\n",
-                   slot_lines_text(*lines)));
+  return write(
+      host, paths.quarantine(),
+      cat("# SLOT REASON: cards that are set aside; remove the line of one that is sound\n",
+          slot_lines_text(*lines)));
 }
 
 }  // namespace fuse

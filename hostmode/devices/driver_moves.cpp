@@ -1,7 +1,5 @@
 #include "hostmode/devices/driver_moves.h"
 
-#include <algorithm>
-#include <ranges>
 
 #include "base/text.h"
 #include "hostmode/devices/pci_device.h"
@@ -92,9 +90,9 @@ class Mover {
 // Puts everything back, the last first, and says in the error how that went.
 Error undo(Mover& mover, const std::vector<Before>& touched, Error error) {
   std::vector<std::string> lost;
-  for (const Before& before : std::views::reverse(touched)) {
-    if (auto restored = mover.restore(before); !restored) {
-      lost.push_back(cat(before.address, " (", restored.error().message, ")"));
+  for (auto before = touched.rbegin(); before != touched.rend(); ++before) {
+    if (auto restored = mover.restore(*before); !restored) {
+      lost.push_back(cat(before->address, " (", restored.error().message, ")"));
     }
   }
   if (!lost.empty()) {

@@ -84,8 +84,8 @@ GpuGroupScan read_group(Host& host, const PciDevice& card, const Bus& bus,
 std::vector<const PciDevice*> of_kinds(const GpuGroupScan& group, bool companions) {
   std::vector<const PciDevice*> out;
   for (const GroupMember& member : group.members) {
-    const bool wanted = member.kind == MemberKind::gpu ||
-                        (companions && member.kind == MemberKind::companion);
+    const bool wanted =
+        member.kind == MemberKind::gpu || (companions && member.kind == MemberKind::companion);
     if (wanted) out.push_back(&member.device);
   }
   return out;
@@ -130,10 +130,10 @@ GpuScan scan_gpus(Host& host, const std::vector<std::string>& vendors) {
 }
 
 std::string member_words(const PciDevice& device) {
-  const std::string what = is_switch(device)             ? "NVSwitch"
-                           : !device.physical.empty()    ? cat("virtual function of ",
-                                                               fs::path(device.physical).native())
-                                                         : class_words(device.pci_class);
+  const std::string what = is_switch(device) ? "NVSwitch"
+                           : !device.physical.empty()
+                               ? cat("virtual function of ", fs::path(device.physical).native())
+                               : class_words(device.pci_class);
   return cat(device.address, " (", what, ", ", device.vendor, ':', device.device, ", ",
              device.driver.empty() ? "no driver" : cat("driver ", device.driver), ")");
 }

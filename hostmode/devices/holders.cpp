@@ -11,8 +11,7 @@ namespace {
 constexpr std::string_view nvidia_prefix = "/dev/nvidia";
 
 bool is_number(std::string_view text) {
-  return !text.empty() &&
-         std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 std::string read_word(Host& host, const fs::path& file) {

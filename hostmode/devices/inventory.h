@@ -64,8 +64,7 @@ struct CardEvidence {
 };
 
 // Puts it together.
-DeviceInventory assess(const GpuScan& scan, const DeviceFiles& files,
-                       const CardEvidence& evidence);
+DeviceInventory assess(const GpuScan& scan, const DeviceFiles& files, const CardEvidence& evidence);
 
 // How closely a card is looked at; each takes longer than the one before.
 enum class InventoryDepth {

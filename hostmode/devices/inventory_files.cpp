@@ -86,13 +86,14 @@ std::string value_of(const Pairs& pairs, const std::string& key) {
 }
 
 GpuFacts facts_of(const Pairs& pairs) {
-  return {.bus_id = value_of(pairs, "bus_id"),
-          .uuid = value_of(pairs, "uuid"),
-          .model = value_of(pairs, "model"),
-          .memory_mb = std::max<std::int64_t>(0, parse_int(value_of(pairs, "memory_mb")).value_or(0)),
-          .driver_version = value_of(pairs, "driver_version"),
-          .compute_cap = value_of(pairs, "compute_cap"),
-          .mig_mode = value_of(pairs, "mig_mode")};
+  return {
+      .bus_id = value_of(pairs, "bus_id"),
+      .uuid = value_of(pairs, "uuid"),
+      .model = value_of(pairs, "model"),
+      .memory_mb = std::max<std::int64_t>(0, parse_int(value_of(pairs, "memory_mb")).value_or(0)),
+      .driver_version = value_of(pairs, "driver_version"),
+      .compute_cap = value_of(pairs, "compute_cap"),
+      .mig_mode = value_of(pairs, "mig_mode")};
 }
 
 // A value must not end its pair, its suffix or its line.
@@ -137,8 +138,8 @@ Result<InventoryGroup> group_of(const Line& line) {
     group.slots.push_back(*std::move(slot));
   }
   if (group.slots.size() < group.count) {
-    return malformed(cat("it counts ", group.count, " GPUs and names ", group.slots.size(),
-                         " functions"));
+    return malformed(
+        cat("it counts ", group.count, " GPUs and names ", group.slots.size(), " functions"));
   }
   if (line.suffixes.size() > group.count) {
     return malformed(cat("it describes ", line.suffixes.size(), " GPUs and counts ", group.count));
@@ -201,8 +202,7 @@ Result<std::vector<InventoryInstance>> parse_mig_inventory(std::string_view text
   const auto done = for_each_line(text, file, [&](const Line& line) -> Result<void> {
     auto instance = instance_of(line);
     if (!instance) return instance.error();
-    if (std::ranges::find(instances, instance->uuid, &InventoryInstance::uuid) !=
-        instances.end()) {
+    if (std::ranges::find(instances, instance->uuid, &InventoryInstance::uuid) != instances.end()) {
       return malformed(cat("instance ", instance->uuid, " is in a line above too"));
     }
     instances.push_back(std::move(*instance));

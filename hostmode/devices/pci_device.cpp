@@ -154,12 +154,12 @@ std::string class_words(std::uint16_t pci_class) {
     std::string_view words;
   };
   static constexpr std::array names = {
-      Name{0x0106, "SATA"},          Name{0x0107, "SAS"},         Name{0x0108, "NVMe"},
-      Name{0x0200, "network"},       Name{0x0207, "InfiniBand"},  Name{0x0300, "VGA"},
-      Name{0x0302, "3D"},            Name{0x0380, "display"},     Name{0x0403, "audio"},
-      Name{0x0600, "host bridge"},   Name{0x0601, "ISA bridge"},  Name{0x0604, "PCI bridge"},
+      Name{0x0106, "SATA"},         Name{0x0107, "SAS"},         Name{0x0108, "NVMe"},
+      Name{0x0200, "network"},      Name{0x0207, "InfiniBand"},  Name{0x0300, "VGA"},
+      Name{0x0302, "3D"},           Name{0x0380, "display"},     Name{0x0403, "audio"},
+      Name{0x0600, "host bridge"},  Name{0x0601, "ISA bridge"},  Name{0x0604, "PCI bridge"},
       Name{0x0680, "other bridge"}, Name{0x0C03, "USB"},         Name{0x0C05, "SMBus"},
-      Name{0x0C80, "USB-C"},         Name{0x1200, "accelerator"},
+      Name{0x0C80, "USB-C"},        Name{0x1200, "accelerator"},
   };
   const auto found = std::ranges::find(names, pci_class, &Name::pci_class);
   return found == names.end() ? cat("class ", class_text(pci_class)) : std::string(found->words);

@@ -89,18 +89,17 @@ std::vector<SmiGpu> smi_gpus(const SmiCsv& csv) {
     if (!address) continue;
     const auto sick = std::ranges::find_if(csv.rows[row], needs_reset);
     const std::int64_t index = number_of(value("index"));
-    gpus.push_back(
-        {.index = static_cast<std::int32_t>(
-             std::clamp<std::int64_t>(index, 0, std::numeric_limits<std::int32_t>::max())),
-         .address = *std::move(address),
-         .uuid = value("uuid"),
-         .model = value("name"),
-         .memory_mb = number_of(value("memory.total")),
-         .driver_version = value("driver_version"),
-         .compute_cap = value("compute_cap"),
-         .mig_current = value("mig.mode.current"),
-         .mig_pending = value("mig.mode.pending"),
-         .complaint = sick == csv.rows[row].end() ? "" : *sick});
+    gpus.push_back({.index = static_cast<std::int32_t>(std::clamp<std::int64_t>(
+                        index, 0, std::numeric_limits<std::int32_t>::max())),
+                    .address = *std::move(address),
+                    .uuid = value("uuid"),
+                    .model = value("name"),
+                    .memory_mb = number_of(value("memory.total")),
+                    .driver_version = value("driver_version"),
+                    .compute_cap = value("compute_cap"),
+                    .mig_current = value("mig.mode.current"),
+                    .mig_pending = value("mig.mode.pending"),
+                    .complaint = sick == csv.rows[row].end() ? "" : *sick});
   }
   return gpus;
 }

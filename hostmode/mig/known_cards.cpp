@@ -22,14 +22,14 @@ struct Family {
 
 // NVIDIA's MIG user guide, "Supported MIG Profiles".
 constexpr std::array families = {
-    Family{"20b0 20b1 20f1 20f6", 5, 10, 20, 40},    // A100 40 GB, A800
-    Family{"20b2 20b5 20f3 20f5", 10, 20, 40, 80},   // A100 80 GB, A800
-    Family{"2330 2331 2322 2324", 10, 20, 40, 80},   // H100, H800
-    Family{"2321 233a 2339", 12, 24, 47, 94},        // H100 NVL
-    Family{"233d 2342 20b6 2329", 12, 24, 48, 96},   // H100 96 GB, GH200, H20
-    Family{"2348", 18, 36, 72, 144},                 // GH200 144 GB
-    Family{"2335 233b", 18, 35, 71, 141},            // H200
-    Family{"2901", 23, 45, 90, 180},                 // B200
+    Family{"20b0 20b1 20f1 20f6", 5, 10, 20, 40},   // A100 40 GB, A800
+    Family{"20b2 20b5 20f3 20f5", 10, 20, 40, 80},  // A100 80 GB, A800
+    Family{"2330 2331 2322 2324", 10, 20, 40, 80},  // H100, H800
+    Family{"2321 233a 2339", 12, 24, 47, 94},       // H100 NVL
+    Family{"233d 2342 20b6 2329", 12, 24, 48, 96},  // H100 96 GB, GH200, H20
+    Family{"2348", 18, 36, 72, 144},                // GH200 144 GB
+    Family{"2335 233b", 18, 35, 71, 141},           // H200
+    Family{"2901", 23, 45, 90, 180},                // B200
 };
 
 SlotProfile profile_of(std::string name, int id, int slices, std::vector<int> starts, int size) {
@@ -72,17 +72,16 @@ CardSlots a30() {
 CardSlots rtx_pro_6000() {
   const std::vector<int> quarters = {0, 3, 6, 9};
   return {.slices = 4,
-          .profiles = {profile_of("1g.24gb", 14, 1, quarters, 3),
-                       once(profile_of("1g.24gb+me", 21, 1, quarters, 3)),
-                       profile_of("1g.24gb+gfx", 47, 1, quarters, 3),
-                       once(profile_of("1g.24gb+me.all", 65, 1, quarters, 3)),
-                       profile_of("1g.24gb-me", 67, 1, quarters, 3),
-                       profile_of("2g.48gb", 5, 2, {0, 6}, 6),
-                       profile_of("2g.48gb+gfx", 35, 2, {0, 6}, 6),
-                       once(profile_of("2g.48gb+me.all", 64, 2, {0, 6}, 6)),
-                       profile_of("2g.48gb-me", 66, 2, {0, 6}, 6),
-                       profile_of("4g.96gb", 0, 4, {0}, 12),
-                       profile_of("4g.96gb+gfx", 32, 4, {0}, 12)}};
+          .profiles = {
+              profile_of("1g.24gb", 14, 1, quarters, 3),
+              once(profile_of("1g.24gb+me", 21, 1, quarters, 3)),
+              profile_of("1g.24gb+gfx", 47, 1, quarters, 3),
+              once(profile_of("1g.24gb+me.all", 65, 1, quarters, 3)),
+              profile_of("1g.24gb-me", 67, 1, quarters, 3), profile_of("2g.48gb", 5, 2, {0, 6}, 6),
+              profile_of("2g.48gb+gfx", 35, 2, {0, 6}, 6),
+              once(profile_of("2g.48gb+me.all", 64, 2, {0, 6}, 6)),
+              profile_of("2g.48gb-me", 66, 2, {0, 6}, 6), profile_of("4g.96gb", 0, 4, {0}, 12),
+              profile_of("4g.96gb+gfx", 32, 4, {0}, 12)}};
 }
 
 bool lists(std::string_view devices, std::string_view device) {

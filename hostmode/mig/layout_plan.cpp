@@ -32,9 +32,8 @@ class CardOptions {
     for (const LayoutWish& wish : wishes) profiles_.push_back(find_profile(card, wish.profile));
     order_.resize(wishes.size());
     std::iota(order_.begin(), order_.end(), std::size_t{0});
-    std::ranges::stable_sort(order_, [&](std::size_t a, std::size_t b) {
-      return size_of(a) > size_of(b);
-    });
+    std::ranges::stable_sort(order_,
+                             [&](std::size_t a, std::size_t b) { return size_of(a) > size_of(b); });
     for (const SlotUse& use : card.used) take(use.start, use.size, true);
     slices_left_ = card.slices;
     for (const SlotUse& use : card.used) slices_left_ -= use.slices;
@@ -160,10 +159,9 @@ Error does_not_fit(const std::vector<LayoutWish>& wishes, const Counts& missing,
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       if (missing[i] == 0) continue;
       const SlotProfile* const profile = find_profile(card, wishes[i].profile);
-      words += profile == nullptr
-                   ? cat("; it has no ", wishes[i].profile)
-                   : cat("; ", profile->name, " begins at ", starts_words(*profile), " and takes ",
-                         profile->size);
+      words += profile == nullptr ? cat("; it has no ", wishes[i].profile)
+                                  : cat("; ", profile->name, " begins at ", starts_words(*profile),
+                                        " and takes ", profile->size);
     }
     error.details[card.card] = std::move(words);
   }

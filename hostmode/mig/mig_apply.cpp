@@ -129,12 +129,11 @@ class Apply {
         return refuse(cat(card->address, " has no ", entry.profile, ", which the layout names"));
       }
       for (const SlotUse& use : uses) {
-        const bool apart = use.start + use.size <= entry.start ||
-                           entry.start + profile->size <= use.start;
+        const bool apart =
+            use.start + use.size <= entry.start || entry.start + profile->size <= use.start;
         if (apart) continue;
         return refuse(cat(entry.profile, " cannot begin at ", entry.start, " of ", card->address,
-                          ", where ", use.profile, " at ", use.start,
-                          " is: nothing was changed"));
+                          ", where ", use.profile, " at ", use.start, " is: nothing was changed"));
       }
       choices_.push_back({static_cast<std::size_t>(card - cards_.begin()), *profile, entry.start});
     }
@@ -142,8 +141,8 @@ class Apply {
   }
 
   [[nodiscard]] bool is_involved(std::size_t card) const {
-    return std::ranges::any_of(
-        choices_, [card](const SlotChoice& choice) { return choice.card == card; });
+    return std::ranges::any_of(choices_,
+                               [card](const SlotChoice& choice) { return choice.card == card; });
   }
 
   // All that can be known to fail is refused here.
@@ -182,9 +181,9 @@ class Apply {
     const bool idle = found->state == CardState::unbound || found->state == CardState::mig ||
                       found->state == CardState::ready;
     if (idle) return {};
-    Error error{ErrorCode::conflict, cat("MIG mode of ", card.address,
-                                         " cannot be switched on: it is ",
-                                         to_string(found->state), ": ", found->reason)};
+    Error error{ErrorCode::conflict,
+                cat("MIG mode of ", card.address, " cannot be switched on: it is ",
+                    to_string(found->state), ": ", found->reason)};
     if (!found->hint.empty()) error.details["hint"] = found->hint;
     return error;
   }
@@ -291,8 +290,7 @@ class Apply {
     if (line != nullptr && has_vgpu(host_, line->path)) return line->path;
     const auto profile = parse_profile(instance.name);
     if (!profile) return profile.error();
-    const auto place =
-        find_vgpu_place(host_, look_for_vgpu(host_, card.address), *profile, uuid);
+    const auto place = find_vgpu_place(host_, look_for_vgpu(host_, card.address), *profile, uuid);
     if (!place) return place.error();
     journal_.devices.insert(place->path);
     if (auto noted = begin_change(host_, paths_, journal_); !noted) return noted.error();
@@ -326,8 +324,7 @@ class Apply {
 
 }  // namespace
 
-Result<MigOutcome> apply_mig(Host& host, const DevicePaths& paths,
-                             const MigApplyOptions& options) {
+Result<MigOutcome> apply_mig(Host& host, const DevicePaths& paths, const MigApplyOptions& options) {
   return Apply(host, paths, options).run();
 }
 

@@ -126,7 +126,8 @@ Result<std::vector<MigCard>> read_mig_cards(Host& host, const DeviceInventory& i
       cards.push_back(std::move(card));
     }
   }
-  std::ranges::stable_partition(cards, &MigCard::enabled);
+  std::stable_partition(cards.begin(), cards.end(),
+                        [](const MigCard& card) { return card.enabled; });
   return cards;
 }
 
@@ -137,9 +138,9 @@ Result<void> switch_mig_mode(Host& host, const MigCard& card, bool on) {
   auto mode = ask_mode(host, card);
   if (!mode) return mode.error();
   if (mode->mig_pending != wanted) {
-    return Error{ErrorCode::internal, cat("MIG mode of ", card.address, " stays ",
-                                          mode->mig_current, ": ",
-                                          said(cat(switched->out, switched->err)))};
+    return Error{ErrorCode::internal,
+                 cat("MIG mode of ", card.address, " stays ", mode->mig_current, ": ",
+                     said(cat(switched->out, switched->err)))};
   }
   if (mode->mig_current == wanted) return {};
   // Cards before Hopper change with a reset.
@@ -181,8 +182,8 @@ Result<void> destroy_instance(Host& host, const MigCard& card, int instance) {
   const auto instances = parse_gpu_instances(*left);
   if (!instances) return instances.error();
   if (std::ranges::find(*instances, instance, &GpuInstance::id) == instances->end()) return {};
-  return Error{ErrorCode::conflict, cat("instance ", id, " of ", card.address,
-                                        " stays: ", said(cat(*inside, *itself)))};
+  return Error{ErrorCode::conflict,
+               cat("instance ", id, " of ", card.address, " stays: ", said(cat(*inside, *itself)))};
 }
 
 std::map<int, std::string> mig_uuids(Host& host, const MigCard& card) {
@@ -195,8 +196,7 @@ std::map<int, std::string> mig_uuids(Host& host, const MigCard& card) {
   for (const ListedGpu& gpu : parse_listing(listing->out)) {
     if (gpu.uuid != card.uuid || asked == queried.end()) continue;
     for (const MigDevice& device : gpu.devices) {
-      const auto ids =
-          std::ranges::find(asked->devices, device.number, &MigDeviceIds::number);
+      const auto ids = std::ranges::find(asked->devices, device.number, &MigDeviceIds::number);
       if (ids != asked->devices.end()) uuids.emplace(ids->gpu_instance, device.uuid);
     }
   }

@@ -83,11 +83,13 @@ Result<void> destroy_mig(Host& host, const DevicePaths& paths, const std::string
     return known.device == uuid || known.mig == uuid || is_old_uuid_of(known, uuid);
   });
   if (uuid.empty() || view == views->end()) {
-    return Error{ErrorCode::not_found, cat("no MIG instance here is ", uuid),
+    return Error{ErrorCode::not_found,
+                 cat("no MIG instance here is ", uuid),
                  {{"hint", "which there are: fuse agent mig list"}}};
   }
   if (!view->holders.empty()) {
-    return Error{ErrorCode::conflict, cat(uuid, " is in use: ", holder_words(view->holders)),
+    return Error{ErrorCode::conflict,
+                 cat(uuid, " is in use: ", holder_words(view->holders)),
                  {{"hint", "end the VM that has it: fuse ps"}}};
   }
   MigJournal journal{.drop = {{view->card, {view->instance.id}}}};

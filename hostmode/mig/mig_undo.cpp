@@ -55,11 +55,11 @@ Result<void> undo_change(Host& host, const DevicePaths& paths, const KernelWrite
       if (auto gone = remove_vgpu(host, path, writes); !gone) return gone;
     }
     for (const auto& [card, had] : journal->had) {
-      auto gone = drop_instances(host, card, [&](int id) { return !had.contains(id); });
+      auto gone = drop_instances(host, card, [&had = had](int id) { return !had.contains(id); });
       if (!gone) return gone;
     }
     for (const auto& [card, drop] : journal->drop) {
-      auto gone = drop_instances(host, card, [&](int id) { return drop.contains(id); });
+      auto gone = drop_instances(host, card, [&drop = drop](int id) { return drop.contains(id); });
       if (!gone) return gone;
     }
     for (const std::string& card : journal->switched) {

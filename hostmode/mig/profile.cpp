@@ -29,9 +29,8 @@ bool are_attributes(std::string_view text) {
   if (text.empty()) return true;
   if (text.front() != '+' && text.front() != '-') return false;
   const auto names = split(text.substr(1), ',');
-  return std::ranges::all_of(names, [](const std::string& name) {
-    return std::ranges::find(known, name) != known.end();
-  });
+  return std::ranges::all_of(
+      names, [](const std::string& name) { return std::ranges::find(known, name) != known.end(); });
 }
 
 std::optional<MigProfile> take_apart(std::string_view name) {

@@ -70,9 +70,8 @@ bool says_none(std::string_view text) {
 Error unclear(std::string_view what, std::string_view text) {
   constexpr std::size_t most = 300;
   const std::string_view said = trim(text);
-  return {ErrorCode::internal,
-          cat("nvidia-smi's list of ", what, " is not understood: ",
-              in_quotes(said.substr(0, std::min(most, said.size()))))};
+  return {ErrorCode::internal, cat("nvidia-smi's list of ", what, " is not understood: ",
+                                   in_quotes(said.substr(0, std::min(most, said.size()))))};
 }
 
 template <class T, class ReadRow>

@@ -166,9 +166,9 @@ Result<void> make_vgpu(Host& host, const VgpuPlace& place) {
 Result<void> remove_vgpu(Host& host, const std::string& path, const KernelWrites& writes) {
   if (!has_vgpu(host, path)) return {};
   // Hangs while a VM has it.
-  const auto done =
-      is_mdev(path) ? writes.write(fs::path(path) / "remove", "1", writes.limit)
-                    : writes.write(vendor_dir(path) / "current_vgpu_type", "0", writes.limit);
+  const auto done = is_mdev(path)
+                        ? writes.write(fs::path(path) / "remove", "1", writes.limit)
+                        : writes.write(vendor_dir(path) / "current_vgpu_type", "0", writes.limit);
   if (!done) return done;
   if (!has_vgpu(host, path)) return {};
   return Error{ErrorCode::internal, cat(path, " is still there")};

@@ -14,7 +14,8 @@ std::vector<VgpuType> parse_creatable_types(std::string_view text) {
     const std::string_view id = trim(std::string_view(line).substr(0, colon));
     const std::string_view name = trim(std::string_view(line).substr(colon + 1));
     const auto number = parse_int(id);
-    if (number && *number > 0 && !name.empty()) types.push_back({std::string(id), std::string(name)});
+    if (number && *number > 0 && !name.empty())
+      types.push_back({std::string(id), std::string(name)});
   }
   return types;
 }

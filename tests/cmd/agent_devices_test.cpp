@@ -43,7 +43,8 @@ TEST_CASE("probe shows each card, what is with it and what to do") {
         "no driver) companion\n");
   CHECK(table.err == "0000:09:00.0: bind it: fuse agent bind\n");
 
-  const json both = fuse_on(box, {"agent", "probe", "-o", "json", "--vendor", "10DE,1002"}).parsed();
+  const json both =
+      fuse_on(box, {"agent", "probe", "-o", "json", "--vendor", "10DE,1002"}).parsed();
   REQUIRE(both["devices"].size() == 2);
   const json& card = both["devices"][0];
   CHECK(card["address"] == "0000:09:00.0");
@@ -80,7 +81,8 @@ TEST_CASE("bind moves what it may, lists it and gives it back") {
   const Answer list = fuse_on(box, {"agent", "bind", "--list"});
   CHECK(list.out.find("1       10de-1e84   0000:09:00.0 0000:09:00.1 0000:09:00.2 0000:09:00.3") !=
         std::string::npos);
-  CHECK(fuse_on(box, {"agent", "bind", "--list", "-o", "json"}).parsed()["groups"][0]["count"] == 1);
+  CHECK(fuse_on(box, {"agent", "bind", "--list", "-o", "json"}).parsed()["groups"][0]["count"] ==
+        1);
   CHECK(fuse_on(box, {"agent", "bind", "--list", "--unbind", "0000:09:00.0"}).code == wrong_usage);
   box.add_process(7, "qemu", "x.service", {"/dev/vfio/21"});
   CHECK(fuse_on(box, {"agent", "bind", "--unbind", "0000:09:00.0"}).code == in_conflict);
@@ -112,9 +114,8 @@ TEST_CASE("mig apply, list and destroy go all the way") {
   add_mig_card(box, "0000:0f:00.0", "20b0");
   smi.add("0000:0f:00.0", "20b0", "NVIDIA A100-SXM4-40GB");
   const MdevSim mdev(box, smi, "0000:0f:00.0", {"0000:0f:00.1", "0000:0f:00.2"});
-  const Answer made =
-      fuse_on(box, {"agent", "mig", "apply", "--profile", "1g.5gb=1", "--profile", "2g.10gb=1", "-o",
-                    "json"});
+  const Answer made = fuse_on(box, {"agent", "mig", "apply", "--profile", "1g.5gb=1", "--profile",
+                                    "2g.10gb=1", "-o", "json"});
   REQUIRE(made.code == success);
   CHECK(made.parsed()["made"] == 2);
   CHECK(made.err.find("make 2g.10gb at 4 of 0000:0f:00.0\n") != std::string::npos);
@@ -131,6 +132,17 @@ TEST_CASE("mig apply, list and destroy go all the way") {
   CHECK(fuse_on(box, {"agent", "mig", "destroy", uuid}).code == success);
   CHECK(mdev.devices().size() == 1);
   CHECK(fuse_on(box, {"agent", "mig", "destroy", uuid}).code == failed);
+}
+
+TEST_CASE("doctor says what is wrong and what to do, and fails while there are problems") {
+  SimBox box;
+  const Answer sick = fuse_on(box, {"agent", "doctor"});
+  CHECK(sick.code == failed);
+  CHECK(sick.out.starts_with("problem  iommu: the kernel has no IOMMU groups\n         switch on"));
+  const json findings = fuse_on(box, {"agent", "doctor", "-o", "json"}).parsed()["findings"];
+  CHECK(findings[0]["name"] == "iommu");
+  CHECK(findings[0]["result"] == "problem");
+  CHECK(findings[0]["fix"].is_string());
 }
 
 }  // namespace fuse::cmd

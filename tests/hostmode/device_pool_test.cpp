@@ -53,7 +53,7 @@ TEST_CASE("the pool is what the inventory has, but for what is seen to be unfit"
   CHECK(devices[0].uuid == "GPU-a");
   CHECK(devices[1].uuid == "GPU-b");
   CHECK(devices[1].group == "30");
-  CHECK_FALSE(allocate_devices(two, pool, {"30"}));
+  CHECK_FALSE(allocate_devices(two, pool, {"0000:28:00.0"}));
   CreateVmRequest slice;
   slice.gpus = 2;
   slice.gpu_profile = "1g.10gb";
@@ -61,6 +61,7 @@ TEST_CASE("the pool is what the inventory has, but for what is seen to be unfit"
   CHECK(slices[0].kind == "mdev");
   CHECK(slices[1].kind == "vf");
   CHECK(slices[1].address == "0000:41:00.4");
+  CHECK_FALSE(allocate_devices(slice, pool, {"U2"}));
 
   // What a process has open is not given to another.
   box.add_process(5, "qemu", "old.service", {"/dev/vfio/30"});

@@ -122,8 +122,8 @@ std::optional<std::size_t> fewest(const GpuWish& wish, const std::vector<GpuGrou
       ++groups;
       nodes.insert(inventory[i].numa);
     }
-    const bool makes = allowed && gpus == static_cast<std::size_t>(wish.count) &&
-                       (!near || nodes.size() == 1);
+    const bool makes =
+        allowed && gpus == static_cast<std::size_t>(wish.count) && (!near || nodes.size() == 1);
     if (makes && (!least || groups < *least)) least = groups;
   }
   return least;
@@ -167,8 +167,8 @@ TEST_CASE("an instance with graphics serves a plain wish where there is no plain
                                               {"U2", "2g.48gb", "rtx", "G"},
                                               {"U3", "2g.48gb+gfx", "rtx", "G"}};
   const auto chosen = [&](const std::string& profile, std::vector<std::string> uuids) {
-    return choose_instances(
-        {.count = 1, .profile = profile, .kind = "", .uuids = std::move(uuids)}, inventory, {});
+    return choose_instances({.count = 1, .profile = profile, .kind = "", .uuids = std::move(uuids)},
+                            inventory, {});
   };
   CHECK(chosen("1g.24gb", {}).value() == std::vector<std::size_t>{0});
   CHECK(chosen("1g.24gb", {"U1"}).value() == std::vector<std::size_t>{0});

@@ -193,8 +193,7 @@ TEST_CASE("what may not be moved is not, and said") {
   CHECK(nvme.reason.find("also holds 0000:04:00.0 (NVMe") != std::string::npos);
   const GroupOutcome display = only(make_display_box, {});
   CHECK(display.kind == Kind::left_alone);
-  CHECK(display.reason ==
-        "0000:c1:00.0: this host's console is on it (driver nvidia)");
+  CHECK(display.reason == "0000:c1:00.0: this host's console is on it (driver nvidia)");
   CHECK(only(make_virtual_function_box, {}).kind == Kind::failed);
 }
 
@@ -211,9 +210,10 @@ TEST_CASE("two cards of a group are moved together, in one line") {
   make_shared_group_box(box);
   CHECK(bind(box, {.inventory = {}, .slots = {"28:00.0"}})[0].slots ==
         Texts{"0000:27:00.0", "0000:28:00.0"});
-  CHECK(inventory(box) == "2 tesla-v100-pcie-32gb 0000:27:00.0 0000:28:00.0 | "
-                          "bus_id=0000:27:00.0;model=NVIDIA Tesla V100-PCIE-32GB | "
-                          "bus_id=0000:28:00.0;model=NVIDIA Tesla V100-PCIE-32GB\n");
+  CHECK(inventory(box) ==
+        "2 tesla-v100-pcie-32gb 0000:27:00.0 0000:28:00.0 | "
+        "bus_id=0000:27:00.0;model=NVIDIA Tesla V100-PCIE-32GB | "
+        "bus_id=0000:28:00.0;model=NVIDIA Tesla V100-PCIE-32GB\n");
 }
 
 TEST_CASE("cards of other vendors keep their lines when the usual ones are bound") {

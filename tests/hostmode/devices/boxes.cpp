@@ -158,9 +158,10 @@ void make_virtual_function_box(SimBox& box) {
 }
 
 std::string smi_csv_of(const std::vector<std::string>& rows) {
-  return cat("index, uuid, name, pci.bus_id, memory.total [MiB], driver_version, compute_cap, "
-             "mig.mode.current, mig.mode.pending\n",
-             join(rows, "\n"), "\n");
+  return cat(
+      "index, uuid, name, pci.bus_id, memory.total [MiB], driver_version, compute_cap, "
+      "mig.mode.current, mig.mode.pending\n",
+      join(rows, "\n"), "\n");
 }
 
 }  // namespace fuse

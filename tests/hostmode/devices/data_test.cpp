@@ -82,8 +82,8 @@ std::string queried(const std::string& text) {
   Texts out;
   for (const QueriedGpu& gpu : parse_mig_query(text)) {
     for (const MigDeviceIds& ids : gpu.devices) {
-      out.push_back(cat(gpu.address, ' ', ids.number, "=gi", ids.gpu_instance, "ci",
-                        ids.compute_instance));
+      out.push_back(
+          cat(gpu.address, ' ', ids.number, "=gi", ids.gpu_instance, "ci", ids.compute_instance));
     }
   }
   return join(out, ", ");
@@ -106,8 +106,8 @@ std::string creatable(const std::string& text) {
   for (const VgpuType& type : types) {
     const auto profile = profile_of_vgpu(type.name);
     if (profile) {
-      out.push_back(cat(type.id, '=', profile->slices, "g.", profile->gigabytes, "gb",
-                        profile->attributes));
+      out.push_back(
+          cat(type.id, '=', profile->slices, "g.", profile->gigabytes, "gb", profile->attributes));
     }
   }
   return cat(types.size(), " types", out.empty() ? "" : ": ", join(out, " "));
@@ -187,12 +187,15 @@ std::string refused_names(const std::string& text) {
 // Readers by how a file's name begins; the first that fits.
 const std::vector<std::pair<std::string, Digest>>& readers() {
   static const std::vector<std::pair<std::string, Digest>> all = {
-      {"mig-lgipp", placements}, {"mig-lgip", profiles},      {"mig-lgi", instances},
-      {"mig-none", instances},   {"mig-lci", inside},         {"mig-cgi", creation},
+      {"mig-lgipp", placements}, {"mig-lgip", profiles},
+      {"mig-lgi", instances},    {"mig-none", instances},
+      {"mig-lci-", inside},      {"mig-cgi", creation},
       {"mig-destroy", creation}, {"mig-profile", refused_names},
-      {"smi-L", listing},        {"smi-q-", queried},         {"query-", csv},
-      {"sysfs-creatable", creatable}, {"sysfs-pci", resource}, {"dmesg", xids},
-      {"errors-dmesg", xids},    {"iommu", machine},          {"lspci-nn", machine}};
+      {"smi-L", listing},        {"smi-q-", queried},
+      {"query-", csv},           {"sysfs-creatable", creatable},
+      {"sysfs-pci", resource},   {"dmesg", xids},
+      {"errors-dmesg", xids},    {"iommu", machine},
+      {"lspci-nn", machine}};
   return all;
 }
 
@@ -239,8 +242,7 @@ const Expected further = {
     {"mig-lci-a100-40-partial-compute.txt",
      "gi11 ci0 1g.5gb, gi12 ci0 1g.5gb, gi6 ci0 1c.2g.10gb, gi1 ci0 1c.3g.20gb"},
     {"mig-lci-single-gi13.txt", "gi13 ci0 1g.5gb"},
-    {"mig-lgi-a30-three.txt",
-     "0:1g.6gb 14 gi3 @0x1, 0:1g.6gb 14 gi4 @1x1, 0:2g.12gb 5 gi2 @2x2"},
+    {"mig-lgi-a30-three.txt", "0:1g.6gb 14 gi3 @0x1, 0:1g.6gb 14 gi4 @1x1, 0:2g.12gb 5 gi2 @2x2"},
     {"mig-lgi-fragmented.txt",
      "3:1g.10gb 19 gi7 @0x1, 3:1g.10gb 19 gi8 @1x1, 3:1g.10gb 19 gi12 @5x1"},
     {"mig-lgi-h100nvl-2x3g.txt", "0:3g.47gb 9 gi1 @0x4, 0:3g.47gb 9 gi2 @4x4"},
@@ -272,8 +274,7 @@ const Expected further = {
     {"iommu-amd-b450-unsafe-group.txt", "12: 0000:05:00.0+0000:05:00.1 and 4 foreign"},
     {"iommu-amd-tu104-dummy-bridge-in-group.txt",
      "2: 0000:09:00.0+0000:09:00.1+0000:09:00.2+0000:09:00.3"},
-    {"iommu-amd-x570-full.txt",
-     "30: 0000:0b:00.0+0000:0b:00.1, 31: 0000:0c:00.0+0000:0c:00.1"},
+    {"iommu-amd-x570-full.txt", "30: 0000:0b:00.0+0000:0b:00.1, 31: 0000:0c:00.0+0000:0c:00.1"},
     {"iommu-intel-e3-bridge-unordered.txt", "1: 0000:01:00.0+0000:01:00.1"},
     {"lspci-nn-a100-sxm4-azure-domains.txt",
      "0001:00:00.0, 0002:00:00.0, 0003:00:00.0, 0004:00:00.0, 000b:00:00.0, 000c:00:00.0, "

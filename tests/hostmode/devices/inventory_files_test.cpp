@@ -50,8 +50,7 @@ TEST_CASE("a line of an inventory that is not as described is named by file and 
   CHECK(complaint("1 a100 01:00") ==
         "/q/vfio.txt:3: \"01:00\" is not a PCI address, as in 0000:41:00.0");
   CHECK(complaint("1 a100 01:00.0 0000:01:00.0") == "/q/vfio.txt:3: 0000:01:00.0 is named twice");
-  CHECK(complaint("2 a100 01:00.0") ==
-        "/q/vfio.txt:3: it counts 2 GPUs and names 1 functions");
+  CHECK(complaint("2 a100 01:00.0") == "/q/vfio.txt:3: it counts 2 GPUs and names 1 functions");
   CHECK(complaint("1 a100 01:00.0 | uuid=a | uuid=b") ==
         "/q/vfio.txt:3: it describes 2 GPUs and counts 1");
   CHECK(complaint("1 a100 01:00.0 | uuid") == "/q/vfio.txt:3: \"uuid\" is not key=value");
@@ -81,10 +80,8 @@ TEST_CASE("a MIG inventory is read as it is written, and refused by file and lin
 }
 
 TEST_CASE("what is written cannot break its line") {
-  const std::vector<InventoryGroup> groups = {{.count = 1,
-                                               .kind = "x",
-                                               .slots = {"0000:01:00.0"},
-                                               .gpus = {{.model = "a;b|c\nd"}}}};
+  const std::vector<InventoryGroup> groups = {
+      {.count = 1, .kind = "x", .slots = {"0000:01:00.0"}, .gpus = {{.model = "a;b|c\nd"}}}};
   CHECK(parse_vfio_inventory(to_text(groups), "f").value()[0].gpus[0].model == "a b c d");
   const std::map<std::string, KeptFacts> facts = {
       {"0000:01:00.0", {.driver = "nvidia", .gpu = {.uuid = "GPU-a"}}}, {"0000:01:00.1", {}}};

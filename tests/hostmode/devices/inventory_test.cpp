@@ -37,8 +37,7 @@ std::vector<std::string> kinds(const GpuGroupScan& group) {
   static constexpr std::array names = {"gpu", "companion", "bridge", "foreign"};
   std::vector<std::string> out;
   for (const GroupMember& member : group.members) {
-    out.push_back(
-        cat(member.device.address, ' ', names.at(static_cast<std::size_t>(member.kind))));
+    out.push_back(cat(member.device.address, ' ', names.at(static_cast<std::size_t>(member.kind))));
   }
   return out;
 }
@@ -50,15 +49,15 @@ TEST_CASE("four A100 are found with node, group and memory, and their switches a
   make_a100_box(box);
   box.on_run = [](const Texts& argv) -> std::optional<SimBox::Answer> {
     if (argv.front() != "nvidia-smi") return std::nullopt;
-    return SimBox::Answer{smi_csv_of({"0, GPU-a, NVIDIA A100-SXM4-40GB, 00000000:0F:00.0, 40960 "
-                                      "MiB, 550.54.15, 8.0, Disabled, Disabled"})};
+    return SimBox::Answer{
+        smi_csv_of({"0, GPU-a, NVIDIA A100-SXM4-40GB, 00000000:0F:00.0, 40960 "
+                    "MiB, 550.54.15, 8.0, Disabled, Disabled"})};
   };
 
   const DeviceInventory inventory = look(box);
 
-  CHECK(states(inventory) ==
-        Texts{"0000:0f:00.0 unbound", "0000:10:00.0 unbound", "0000:87:00.0 unbound",
-              "0000:88:00.0 unbound"});
+  CHECK(states(inventory) == Texts{"0000:0f:00.0 unbound", "0000:10:00.0 unbound",
+                                   "0000:87:00.0 unbound", "0000:88:00.0 unbound"});
   const GpuCard card = first_card(inventory);
   CHECK(card.facts == GpuFacts{.bus_id = "0000:0f:00.0",
                                .uuid = "GPU-a",
@@ -101,9 +100,9 @@ TEST_CASE("the functions of a card go with it, and count for nothing") {
   const DeviceInventory inventory = look(box);
   REQUIRE(inventory.groups.size() == 1);
   CHECK(inventory.groups[0].cards.size() == 1);
-  CHECK(kinds(inventory.groups[0].scan) ==
-        Texts{"0000:09:00.0 gpu", "0000:09:00.1 companion", "0000:09:00.2 companion",
-              "0000:09:00.3 companion"});
+  CHECK(kinds(inventory.groups[0].scan) == Texts{"0000:09:00.0 gpu", "0000:09:00.1 companion",
+                                                 "0000:09:00.2 companion",
+                                                 "0000:09:00.3 companion"});
 }
 
 TEST_CASE("two cards in one group are a pair") {
@@ -185,9 +184,10 @@ TEST_CASE("a card in MIG mode is never handed over whole") {
   const auto answer = [](std::string modes) {
     return [modes](const Texts& argv) -> std::optional<SimBox::Answer> {
       if (argv.front() != "nvidia-smi") return std::nullopt;
-      return SimBox::Answer{smi_csv_of({cat("1, GPU-b, NVIDIA A100-SXM4-80GB, 00000000:C2:00.0, "
-                                            "81920 MiB, 550.54.15, 8.0, ",
-                                            modes)})};
+      return SimBox::Answer{
+          smi_csv_of({cat("1, GPU-b, NVIDIA A100-SXM4-80GB, 00000000:C2:00.0, "
+                          "81920 MiB, 550.54.15, 8.0, ",
+                          modes)})};
     };
   };
   for (const std::string modes : {"Enabled, Enabled", "Disabled, Enabled", "Enabled, Disabled"}) {
@@ -237,8 +237,9 @@ TEST_CASE("a card that does not answer, or failed, is sick; one set aside stays 
     if (argv.front() == "dmesg") {
       return SimBox::Answer{"[ 7.1] NVRM: Xid (PCI:0000:10:00): 79, pid=1, GPU has fallen off\n"};
     }
-    return SimBox::Answer{smi_csv_of({"2, [GPU requires reset], NVIDIA A100, 00000000:87:00.0, "
-                                      "[GPU requires reset], 550, 8.0, Disabled, Disabled"})};
+    return SimBox::Answer{
+        smi_csv_of({"2, [GPU requires reset], NVIDIA A100, 00000000:87:00.0, "
+                    "[GPU requires reset], 550, 8.0, Disabled, Disabled"})};
   };
   REQUIRE(quarantine_card(box, paths, "0000:88:00.0", "reset failed | after VM x"));
   const DeviceInventory inventory = look(box);

@@ -53,9 +53,7 @@ struct MdevBox {
     std::ranges::sort(out);
     return out;
   }
-  std::string file(const std::string& name) {
-    return box.read_file(paths.dir / name).value();
-  }
+  std::string file(const std::string& name) { return box.read_file(paths.dir / name).value(); }
   bool has(const std::string& name) { return static_cast<bool>(box.read_file(paths.dir / name)); }
 };
 
@@ -130,8 +128,7 @@ TEST_CASE("what cannot fit is refused before anything changes") {
   REQUIRE(here.box.write_file("/var/lib/fuse/device-roles.txt", "0000:10:00.0 whole\n"));
   const auto refused = here.apply({{"3g.20gb", 1}});
   REQUIRE_FALSE(refused);
-  CHECK(refused.error().message ==
-        "there is no place for 1 x 3g.20gb: nothing was changed");
+  CHECK(refused.error().message == "there is no place for 1 x 3g.20gb: nothing was changed");
   CHECK(refused.error().details.at("reason") == "placement");
   CHECK(refused.error().details.at(card) ==
         "holds 1g.5gb at 0, 1g.5gb at 1, 1g.5gb at 5; 3g.20gb begins at 0 or 4 and takes 4");
@@ -165,13 +162,13 @@ TEST_CASE("a failure at any step leaves what was there before") {
   }
   SECTION("the compute instance inside fails") {
     here.smi.fail_compute = true;
-    CHECK(complaint({{"1g.5gb", 1}}).starts_with(
-        "make 1g.5gb at 6 of 0000:0f:00.0: it got no compute instance: "));
+    CHECK(complaint({{"1g.5gb", 1}})
+              .starts_with("make 1g.5gb at 6 of 0000:0f:00.0: it got no compute instance: "));
   }
   SECTION("it says it made it, and did not") {
     here.smi.lose_creations = true;
-    CHECK(complaint({{"1g.5gb", 1}}).starts_with(
-        "1g.5gb at 6 of 0000:0f:00.0 was made, but the card now holds nothing"));
+    CHECK(complaint({{"1g.5gb", 1}})
+              .starts_with("1g.5gb at 6 of 0000:0f:00.0 was made, but the card now holds nothing"));
   }
   SECTION("no device can be made of it") {
     here.box.refused.emplace("nvidia-474/create uuid-2",
@@ -189,8 +186,9 @@ TEST_CASE("a failure at any step leaves what was there before") {
     here.box.add_process(9, "nvidia-persiste", "nvidia-persistenced.service", {"/dev/nvidia0"});
     here.box.add_file("/proc/driver/nvidia/gpus/0000:0f:00.0/information", "Device Minor: 1\n");
     const std::string said = complaint({{"1g.5gb", 1}});
-    CHECK(said.starts_with("MIG mode of 0000:0f:00.0 cannot be switched on without a reset of the "
-                           "card, which fails: GPU Reset couldn't run"));
+    CHECK(
+        said.starts_with("MIG mode of 0000:0f:00.0 cannot be switched on without a reset of the "
+                         "card, which fails: GPU Reset couldn't run"));
   }
 }
 

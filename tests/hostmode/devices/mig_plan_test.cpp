@@ -1,10 +1,9 @@
-#include "hostmode/mig/layout_plan.h"
-
 #include <algorithm>
 #include <random>
 
 #include "base/text.h"
 #include "hostmode/mig/known_cards.h"
+#include "hostmode/mig/layout_plan.h"
 #include "hostmode/mig/mig_files.h"
 #include "hostmode/mig/profile.h"
 #include "hostmode/mig/vgpu_types.h"
@@ -199,7 +198,8 @@ TEST_CASE("layout and journal are read as they are written") {
                            .devices = {"/sys/x"},
                            .drop = {{"0000:10:00.0", {3}}}};
   CHECK(parse_journal(to_text(journal), "f").value() == journal);
-  for (const std::string_view wrong : {"had", "had x", "had 0000:0f:00.0 -1", "lost 0000:0f:00.0"}) {
+  for (const std::string_view wrong :
+       {"had", "had x", "had 0000:0f:00.0 -1", "lost 0000:0f:00.0"}) {
     CHECK_FALSE(parse_journal(wrong, "f"));
   }
 }

@@ -175,8 +175,13 @@ Result<std::unique_ptr<Process>> SimBox::spawn(const SpawnSpec& spec) {
   const auto answer = on_run(spec.argv);
   if (!answer) return errno_error(cat("start ", spec.argv.front()), ENOENT);
   SpawnSpec real = spec;
-  real.argv = {"/bin/sh", "-c", "printf %s \"$1\"; printf %s \"$2\" >&2; exit \"$3\"", "sh",
-               answer->out, answer->err, std::to_string(answer->code)};
+  real.argv = {"/bin/sh",
+               "-c",
+               "printf %s \"$1\"; printf %s \"$2\" >&2; exit \"$3\"",
+               "sh",
+               answer->out,
+               answer->err,
+               std::to_string(answer->code)};
   return real_.spawn(real);
 }
 

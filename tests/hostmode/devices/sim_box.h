@@ -24,7 +24,7 @@ struct SimFunction {
   int numa = -1;
   std::string native{};  // what the kernel binds when nothing overrides; empty: `driver`
   std::optional<bool> boot_vga{};
-  std::string physical{};  // address, for a virtual function
+  std::string physical{};      // address, for a virtual function
   int virtual_functions = -1;  // -1: no SR-IOV
   std::uint64_t vram = 0;      // size of BAR 1
 };

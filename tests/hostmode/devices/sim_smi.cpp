@@ -12,9 +12,8 @@ namespace {
 
 // "0000:0f:00.0" -> "00000000:0F:00.0"
 std::string smi_bus(std::string address) {
-  std::ranges::transform(address, address.begin(), [](unsigned char c) {
-    return static_cast<char>(std::toupper(c));
-  });
+  std::ranges::transform(address, address.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   return "0000" + address;
 }
 
@@ -83,9 +82,8 @@ SimBox::Answer SimSmi::query_gpu() const {
   for (const Card& card : cards_) {
     if (box_.driver_of(card.address) != "nvidia") continue;
     const auto mode = [](bool on) { return on ? "Enabled" : "Disabled"; };
-    rows.push_back(cat(number(card), ", ", card.uuid, ", ", card.model, ", ",
-                       smi_bus(card.address), ", 40960 MiB, 550.54.15, 8.0, ", mode(card.mig),
-                       ", ", mode(card.pending)));
+    rows.push_back(cat(number(card), ", ", card.uuid, ", ", card.model, ", ", smi_bus(card.address),
+                       ", 40960 MiB, 550.54.15, 8.0, ", mode(card.mig), ", ", mode(card.pending)));
   }
   return {smi_csv_of(rows)};
 }
@@ -97,23 +95,24 @@ SimBox::Answer SimSmi::listing() const {
     int device = 0;
     for (const auto& [id, instance] : card.instances) {
       if (!instance.compute) continue;
-      out += cat("  MIG ", left(instance.profile.name, 11), " Device  ", device++, ": (UUID: ",
-                 uuid_of_instance(card.uuid, id), ")\n");
+      out += cat("  MIG ", left(instance.profile.name, 11), " Device  ", device++,
+                 ": (UUID: ", uuid_of_instance(card.uuid, id), ")\n");
     }
   }
   return {out};
 }
 
 SimBox::Answer SimSmi::query(const Card& card) const {
-  std::string out = cat("\n==============NVSMI LOG==============\n\nGPU ", smi_bus(card.address),
-                        "\n    MIG Mode\n        Current                 : ",
-                        card.mig ? "Enabled" : "Disabled", "\n");
+  std::string out =
+      cat("\n==============NVSMI LOG==============\n\nGPU ", smi_bus(card.address),
+          "\n    MIG Mode\n        Current                 : ", card.mig ? "Enabled" : "Disabled",
+          "\n");
   int device = 0;
   for (const auto& [id, instance] : card.instances) {
     if (!instance.compute) continue;
-    out += cat("    MIG Device\n        Index                   : ", device++,
-               "\n        GPU Instance ID         : ", id,
-               "\n        Compute Instance ID     : 0\n");
+    out +=
+        cat("    MIG Device\n        Index                   : ", device++,
+            "\n        GPU Instance ID         : ", id, "\n        Compute Instance ID     : 0\n");
   }
   return {out};
 }
@@ -173,13 +172,13 @@ SimBox::Answer SimSmi::mig(const std::vector<std::string>& argv) {
                                 left(instance.profile.name, 15), "   0         0          ", place,
                                 "     |")
                           : cat("|   ", number(one), "  MIG ", left(instance.profile.name, 16),
-                                right(cat(instance.profile.id), 4), right(cat(id), 9),
-                                "          ", place, "     |"));
+                                right(cat(instance.profile.id), 4), right(cat(id), 9), "          ",
+                                place, "     |"));
   }
   if (rows.empty()) {
-    return {inside ? "No compute instances found: Not Found\n"
-                   : "No GPU instances found: Not Found\n",
-            "", 6};
+    return {
+        inside ? "No compute instances found: Not Found\n" : "No GPU instances found: Not Found\n",
+        "", 6};
   }
   const std::string rule = "+-------------------------------------------------------+";
   return {cat(rule, inside ? "\n| Compute instances:  |\n" : "\n| GPU instances:      |\n",
@@ -225,12 +224,13 @@ SimBox::Answer SimSmi::create(Card& card, const std::string& what) {
   bool free = true;
   for (const auto& [other, there] : card.instances) {
     slices += there.profile.slices;
-    free = free && (there.start + there.profile.size <= start ||
-                    start + profile->size <= there.start);
+    free =
+        free && (there.start + there.profile.size <= start || start + profile->size <= there.start);
   }
   if (!legal || !free || slices > slots->slices || refuse_creation-- == 0) {
     return {cat("Unable to create a GPU instance on GPU ", right(number(card), 2),
-                " using profile ", id, ": Insufficient Resources\nFailed to create GPU instances: "
+                " using profile ", id,
+                ": Insufficient Resources\nFailed to create GPU instances: "
                 "Insufficient Resources\n"),
             "", 19};
   }
@@ -240,11 +240,10 @@ SimBox::Answer SimSmi::create(Card& card, const std::string& what) {
   std::string out = cat("Successfully created GPU instance ID ", right(cat(next), 2), " on GPU ",
                         right(number(card), 2), " using profile MIG ", profile->name, " (ID ",
                         right(cat(id), 2), ")\n");
-  out += fail_compute
-             ? "Unable to create a compute instance: Insufficient Resources\n"
-             : cat("Successfully created compute instance ID  0 on GPU ", right(number(card), 2),
-                   " GPU instance ID ", right(cat(next), 2), " using profile MIG ", profile->name,
-                   " (ID  0)\n");
+  out += fail_compute ? "Unable to create a compute instance: Insufficient Resources\n"
+                      : cat("Successfully created compute instance ID  0 on GPU ",
+                            right(number(card), 2), " GPU instance ID ", right(cat(next), 2),
+                            " using profile MIG ", profile->name, " (ID  0)\n");
   after_change();
   return {out, "", fail_compute ? 19 : 0};
 }

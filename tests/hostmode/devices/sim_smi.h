@@ -25,7 +25,7 @@ class SimSmi {
     std::string device{};  // for its slots
     bool mig = false;
     bool pending = false;
-    bool needs_reset = false;          // as cards before Hopper
+    bool needs_reset = false;             // as cards before Hopper
     std::map<int, Instance> instances{};  // by id
   };
 
@@ -35,9 +35,9 @@ class SimSmi {
   Card& card(const std::string& address);
 
   // Faults.
-  int refuse_creation = -1;          // the n-th from now, counted from 0
-  bool fail_compute = false;         // instances get no compute instance
-  bool lose_creations = false;       // says it made them and did not
+  int refuse_creation = -1;     // the n-th from now, counted from 0
+  bool fail_compute = false;    // instances get no compute instance
+  bool lose_creations = false;  // says it made them and did not
   bool reset_refused = false;
   // Called before every command that changes something.
   std::function<void()> before_change = [] {};

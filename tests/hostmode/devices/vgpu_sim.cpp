@@ -9,9 +9,8 @@ namespace fuse {
 namespace {
 
 // The types of an A100 and the profiles behind them.
-const std::map<std::string, std::string> mdev_types = {{"nvidia-474", "1g.5gb"},
-                                                       {"nvidia-475", "2g.10gb"},
-                                                       {"nvidia-476", "3g.20gb"}};
+const std::map<std::string, std::string> mdev_types = {
+    {"nvidia-474", "1g.5gb"}, {"nvidia-475", "2g.10gb"}, {"nvidia-476", "3g.20gb"}};
 const std::map<std::string, std::string> mdev_names = {{"nvidia-474", "GRID A100-1-5C"},
                                                        {"nvidia-475", "GRID A100-2-10C"},
                                                        {"nvidia-476", "GRID A100-3-20C"}};
@@ -71,8 +70,7 @@ void MdevSim::refresh() {
       const auto made = std::ranges::count_if(
           devices_, [&](const auto& entry) { return entry.second.type == type; });
       const bool left = !taken && instances_of(smi_, card_, profile) > made;
-      const std::string dir =
-          cat("/sys/class/mdev_bus/", function, "/mdev_supported_types/", type);
+      const std::string dir = cat("/sys/class/mdev_bus/", function, "/mdev_supported_types/", type);
       box_.add_file(cat(dir, "/name"), cat(mdev_names.at(type), "\n"));
       box_.add_file(cat(dir, "/available_instances"), left ? "1\n" : "0\n");
       box_.add_file(cat(dir, "/create"), "");
@@ -110,8 +108,8 @@ VendorVfioSim::VendorVfioSim(SimBox& box, SimSmi& smi, std::string card,
 }
 
 std::string VendorVfioSim::type_of(const std::string& function) const {
-  return std::string(trim(
-      box_.text(cat("/sys/devices/pci0000:00/", function, "/nvidia/current_vgpu_type"))));
+  return std::string(
+      trim(box_.text(cat("/sys/devices/pci0000:00/", function, "/nvidia/current_vgpu_type"))));
 }
 
 void VendorVfioSim::refresh() {
