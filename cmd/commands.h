@@ -48,11 +48,11 @@ void add_image(CLI::App& app, Invocation& invocation);
 void add_local(CLI::App& app, Invocation& invocation);
 void add_agent(CLI::App& app, Invocation& invocation);
 void add_agent_serve(CLI::App& agent, Invocation& invocation);
-void add_orchestrator(CLI::App& app, Invocation& invocation);
 void add_agent_probe(CLI::App& agent, Invocation& invocation);
 void add_agent_bind(CLI::App& agent, Invocation& invocation);
 void add_agent_mig(CLI::App& agent, Invocation& invocation);
 void add_agent_doctor(CLI::App& agent, Invocation& invocation);
+void add_orchestrator(CLI::App& app, Invocation& invocation);
 void add_completion(CLI::App& app, Invocation& invocation);
 void add_version(CLI::App& app, Invocation& invocation);
 

@@ -52,7 +52,7 @@ struct Context {
   Dial dial{};
   WatchSignals watch_signals{};
   WriteWithin write_within = write_apart;  // to files of the kernel
-  fs::path directory{};  // the working directory, absolute
+  fs::path directory{};                    // the working directory, absolute
   GlobalOptions options{};
 
   [[nodiscard]] bool json() const { return options.output == OutputFormat::json; }

@@ -1,6 +1,5 @@
 #include "hostmode/devices/driver_moves.h"
 
-
 #include "base/text.h"
 #include "hostmode/devices/pci_device.h"
 
