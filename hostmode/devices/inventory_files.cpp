@@ -102,7 +102,7 @@ void put(std::string& out, std::string_view key, std::string_view value) {
   if (!out.empty()) out += ';';
   out += cat(key, '=');
   for (const char c : value) {
-    const bool separates = c == ';' || c == '|' || static_cast<unsigned char>(c) < 0x20;
+    const bool separates = c == ';' || c == '|' || is_control(c);
     out += separates ? ' ' : c;
   }
 }
@@ -273,7 +273,7 @@ std::string slot_lines_text(const std::map<std::string, std::string>& lines) {
   for (const auto& [slot, words] : lines) {
     std::string line = words;
     std::ranges::replace_if(
-        line, [](char c) { return c == '|' || static_cast<unsigned char>(c) < 0x20; }, ' ');
+        line, [](char c) { return c == '|' || is_control(c); }, ' ');
     out += cat(slot, ' ', line, '\n');
   }
   return out;
