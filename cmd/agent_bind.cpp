@@ -110,6 +110,7 @@ int run_list(Context& context, const DevicePaths& paths) {
       drivers.push_back(driver.empty() ? "-" : driver);
     }
     std::vector<std::string> uuids;
+    uuids.reserve(group.gpus.size());
     for (const GpuFacts& gpu : group.gpus) uuids.push_back(gpu.uuid.empty() ? "-" : gpu.uuid);
     groups.push_back({{"count", group.count},
                       {"kind", group.kind},

@@ -161,6 +161,7 @@ void add_devices(HostCapacity& capacity, const DevicePool& pool) {
 
 std::vector<MigInstance> wire_instances(const std::vector<InventoryInstance>& instances) {
   std::vector<MigInstance> out;
+  out.reserve(instances.size());
   for (const InventoryInstance& instance : instances) {
     out.push_back({.uuid = instance.uuid,
                    .profile = instance.profile,

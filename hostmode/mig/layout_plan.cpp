@@ -141,6 +141,7 @@ Reached with_card(const Reached& reached, const CardOptions& options) {
 
 std::string starts_words(const SlotProfile& profile) {
   std::vector<std::string> starts;
+  starts.reserve(profile.starts.size());
   for (const int start : profile.starts) starts.push_back(cat(start));
   return join(starts, " or ");
 }
@@ -172,6 +173,7 @@ Error does_not_fit(const std::vector<LayoutWish>& wishes, const Counts& missing,
 
 const SlotProfile* find_profile(const CardSlots& card, const std::string& wanted) {
   std::vector<std::string> names;
+  names.reserve(card.profiles.size());
   for (const SlotProfile& profile : card.profiles) names.push_back(profile.name);
   const auto name = resolve_profile(wanted, names);
   if (!name) return nullptr;
@@ -180,6 +182,7 @@ const SlotProfile* find_profile(const CardSlots& card, const std::string& wanted
 
 std::string uses_words(const std::vector<SlotUse>& uses) {
   std::vector<std::string> words;
+  words.reserve(uses.size());
   for (const SlotUse& use : uses) words.push_back(cat(use.profile, " at ", use.start));
   return words.empty() ? "nothing" : join(words, ", ");
 }
