@@ -43,6 +43,21 @@ Result<void> release(Host& host, const DevicePaths& paths, const MigInstanceView
   return end_change(host, paths);
 }
 
+// What VMs call it, where its device is and who has that open.
+void add_device(Host& host, MigInstanceView& view, const std::vector<LayoutEntry>& layout,
+                const std::vector<InventoryInstance>& lines) {
+  const auto entry = std::ranges::find_if(layout, [&](const LayoutEntry& known) {
+    return known.gpu == view.gpu && known.start == view.instance.start &&
+           known.profile == view.instance.name;
+  });
+  if (entry == layout.end()) return;
+  view.device = entry->device;
+  for (const InventoryInstance& line : lines) {
+    if (line.uuid == view.device && has_vgpu(host, line.path)) view.path = line.path;
+  }
+  if (!view.path.empty()) view.holders = vgpu_holders(host, view.path);
+}
+
 }  // namespace
 
 Result<std::vector<MigInstanceView>> list_mig(Host& host, const DevicePaths& paths) {
@@ -59,15 +74,7 @@ Result<std::vector<MigInstanceView>> list_mig(Host& host, const DevicePaths& pat
     for (const GpuInstance& instance : card.instances) {
       MigInstanceView view = view_of(card, instance);
       if (const auto uuid = uuids.find(instance.id); uuid != uuids.end()) view.mig = uuid->second;
-      const auto entry = std::ranges::find_if(*layout, [&](const LayoutEntry& known) {
-        return known.gpu == card.uuid && known.start == instance.start &&
-               known.profile == instance.name;
-      });
-      if (entry != layout->end()) view.device = entry->device;
-      for (const InventoryInstance& line : inventory->instances) {
-        if (line.uuid == view.device && has_vgpu(host, line.path)) view.path = line.path;
-      }
-      if (!view.path.empty()) view.holders = vgpu_holders(host, view.path);
+      add_device(host, view, *layout, inventory->instances);
       views.push_back(std::move(view));
     }
   }

@@ -22,7 +22,7 @@ Result<void> drop_instances(Host& host, const std::string& card,
   if (!instances) return instances.error();
   for (const GpuInstance& instance : *instances) {
     if (!goes(instance.id)) continue;
-    const auto gone = destroy_instance(host, {.address = card}, instance.id);
+    auto gone = destroy_instance(host, {.address = card}, instance.id);
     if (!gone) return gone;
   }
   return {};
@@ -32,6 +32,30 @@ Result<void> leave_mig_mode(Host& host, const std::string& card) {
   const auto left = instances_of(host, card);
   if (!left) return left.error();
   return left->empty() ? switch_mig_mode(host, {.address = card}, false) : Result<void>();
+}
+
+// Every instance that was not there before, and those that were to go.
+Result<void> undo_instances(Host& host, const MigJournal& journal) {
+  for (const auto& [card, had] : journal.had) {
+    auto gone = drop_instances(host, card, [&had = had](int id) { return !had.contains(id); });
+    if (!gone) return gone;
+  }
+  for (const auto& [card, drop] : journal.drop) {
+    auto gone = drop_instances(host, card, [&drop = drop](int id) { return drop.contains(id); });
+    if (!gone) return gone;
+  }
+  return {};
+}
+
+Result<void> undo(Host& host, const MigJournal& journal, const KernelWrites& writes) {
+  for (const std::string& path : journal.devices) {
+    if (auto gone = remove_vgpu(host, path, writes); !gone) return gone;
+  }
+  if (auto undone = undo_instances(host, journal); !undone) return undone;
+  for (const std::string& card : journal.switched) {
+    if (auto left = leave_mig_mode(host, card); !left) return left;
+  }
+  return {};
 }
 
 }  // namespace
@@ -50,24 +74,7 @@ Result<void> undo_change(Host& host, const DevicePaths& paths, const KernelWrite
   if (!text || text->empty()) return text ? Result<void>() : text.error();
   const auto journal = parse_journal(*text, paths.journal().native());
   if (!journal) return journal.error();
-  const auto undo = [&]() -> Result<void> {
-    for (const std::string& path : journal->devices) {
-      if (auto gone = remove_vgpu(host, path, writes); !gone) return gone;
-    }
-    for (const auto& [card, had] : journal->had) {
-      auto gone = drop_instances(host, card, [&had = had](int id) { return !had.contains(id); });
-      if (!gone) return gone;
-    }
-    for (const auto& [card, drop] : journal->drop) {
-      auto gone = drop_instances(host, card, [&drop = drop](int id) { return drop.contains(id); });
-      if (!gone) return gone;
-    }
-    for (const std::string& card : journal->switched) {
-      if (auto left = leave_mig_mode(host, card); !left) return left;
-    }
-    return {};
-  };
-  if (auto undone = undo(); !undone) {
+  if (auto undone = undo(host, *journal, writes); !undone) {
     return in_context(cat("undo the change that ", paths.journal().native(), " tells of"),
                       undone.error());
   }

@@ -46,6 +46,7 @@ std::vector<std::string> functions_of(Host& host, const std::string& card) {
   }
   std::ranges::sort(numbered);
   std::vector<std::string> functions;
+  functions.reserve(numbered.size() + 1);
   for (auto& [number, address] : numbered) functions.push_back(std::move(address));
   functions.push_back(card);
   return functions;
@@ -157,7 +158,7 @@ Result<VgpuPlace> find_vgpu_place(Host& host, const VgpuHost& vgpu, const MigPro
 }
 
 Result<void> make_vgpu(Host& host, const VgpuPlace& place) {
-  const auto made = host.write_file(place.file, place.text);
+  auto made = host.write_file(place.file, place.text);
   if (!made) return made;
   if (has_vgpu(host, place.path)) return {};
   return Error{ErrorCode::internal, cat(place.path, " did not become a device")};
@@ -166,9 +167,9 @@ Result<void> make_vgpu(Host& host, const VgpuPlace& place) {
 Result<void> remove_vgpu(Host& host, const std::string& path, const KernelWrites& writes) {
   if (!has_vgpu(host, path)) return {};
   // Hangs while a VM has it.
-  const auto done = is_mdev(path)
-                        ? writes.write(fs::path(path) / "remove", "1", writes.limit)
-                        : writes.write(vendor_dir(path) / "current_vgpu_type", "0", writes.limit);
+  auto done = is_mdev(path)
+                  ? writes.write(fs::path(path) / "remove", "1", writes.limit)
+                  : writes.write(vendor_dir(path) / "current_vgpu_type", "0", writes.limit);
   if (!done) return done;
   if (!has_vgpu(host, path)) return {};
   return Error{ErrorCode::internal, cat(path, " is still there")};
