@@ -121,6 +121,13 @@ std::optional<std::string> uuid_of(std::string_view line, std::string_view& name
   return std::string(trim(line.substr(begin + mark.size(), end - begin - mark.size())));
 }
 
+// The number in "KEY : NUMBER".
+std::optional<int> value_of(std::string_view line, std::string_view key) {
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || trim(line.substr(0, colon)) != key) return std::nullopt;
+  return number_of(trim(line.substr(colon + 1)));
+}
+
 }  // namespace
 
 Result<std::vector<GiProfile>> parse_gi_profiles(std::string_view text) {
@@ -246,13 +253,6 @@ std::vector<QueriedGpu> parse_mig_query(std::string_view text) {
   std::vector<QueriedGpu> gpus;
   for (const std::string& raw : split(text, '\n')) {
     const std::string_view line = trim(raw);
-    const auto value = [&line](std::string_view key) -> std::optional<int> {
-      const std::size_t colon = line.find(':');
-      if (colon == std::string_view::npos || trim(line.substr(0, colon)) != key) {
-        return std::nullopt;
-      }
-      return number_of(trim(line.substr(colon + 1)));
-    };
     if (line.starts_with("GPU ") && raw.starts_with("GPU ")) {
       if (auto address = pci_address(line.substr(4))) gpus.push_back({*std::move(address), {}});
     }
@@ -260,9 +260,10 @@ std::vector<QueriedGpu> parse_mig_query(std::string_view text) {
     auto& devices = gpus.back().devices;
     if (line == "MIG Device") devices.emplace_back();
     if (devices.empty()) continue;
-    if (const auto number = value("Index")) devices.back().number = *number;
-    if (const auto id = value("GPU Instance ID")) devices.back().gpu_instance = *id;
-    if (const auto id = value("Compute Instance ID")) devices.back().compute_instance = *id;
+    MigDeviceIds& last = devices.back();
+    last.number = value_of(line, "Index").value_or(last.number);
+    last.gpu_instance = value_of(line, "GPU Instance ID").value_or(last.gpu_instance);
+    last.compute_instance = value_of(line, "Compute Instance ID").value_or(last.compute_instance);
   }
   return gpus;
 }
