@@ -46,6 +46,10 @@ void add_agent(CLI::App& app, Invocation& invocation) {
   auto* agent = app.add_subcommand("agent", "This machine as a GPU box");
   agent->require_subcommand(1);
   add_agent_serve(*agent, invocation);
+  add_agent_probe(*agent, invocation);
+  add_agent_bind(*agent, invocation);
+  add_agent_mig(*agent, invocation);
+  add_agent_doctor(*agent, invocation);
 }
 
 }  // namespace fuse::cmd

@@ -31,7 +31,10 @@ Result<std::string> public_host_of(const AgentSettings& settings) {
 Result<AgentConfig> agent_config_of(const AgentSettings& settings, const Variables& variables) {
   auto host = public_host_of(settings);
   if (!host) return host.error();
-  AgentConfig config{.state_dir = settings.dir / "agent-state"};
+  AgentConfig config{.state_dir = settings.dir / "agent-state",
+                     .devices = {.dir = settings.dir,
+                                 .vfio_inventory = settings.vfio_inventory,
+                                 .mig_inventory = settings.mig_inventory}};
   if (const auto path = variables("PATH"); path && !path->empty()) config.path = *path;
   if (!settings.qemu.empty()) config.qemu = settings.qemu;
   config.accel = accel_policy_of(settings.accel).value_or(config.accel);

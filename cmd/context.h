@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/host.h"
+#include "base/write_apart.h"
 #include "cmd/config.h"
 #include "cmd/exit_codes.h"
 #include "cmd/signals.h"
@@ -50,7 +51,8 @@ struct Context {
   Connect connect{};
   Dial dial{};
   WatchSignals watch_signals{};
-  fs::path directory{};  // the working directory, absolute
+  WriteWithin write_within = write_apart;  // to files of the kernel
+  fs::path directory{};                    // the working directory, absolute
   GlobalOptions options{};
 
   [[nodiscard]] bool json() const { return options.output == OutputFormat::json; }

@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 #include "hostmode/capacity.h"
-#include "hostmode/gpu_probe.h"
+#include "hostmode/device_pool.h"
 
 namespace fuse {
 
@@ -31,7 +31,10 @@ Result<HostCapacity> Agent::capacity() {
   auto capacity = read_capacity(keeper_.world().host, keeper_.paths().root());
   if (!capacity) return capacity;
   capacity->cpus *= keeper_.config().cpu_share;
-  capacity->gpu_summary = probe_gpus(keeper_.world().host).summary;
+  const auto pool =
+      read_device_pool(keeper_.world().host, keeper_.config().devices, InventoryDepth::bus);
+  if (!pool) return pool.error();
+  add_devices(*capacity, *pool);
   return capacity;
 }
 

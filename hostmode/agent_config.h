@@ -9,6 +9,7 @@
 #include "base/host.h"
 #include "base/log.h"
 #include "hostmode/accel.h"
+#include "hostmode/devices/device_files.h"
 #include "hostmode/image_store.h"
 #include "hostmode/qemu_process.h"
 #include "hostmode/receipts.h"
@@ -23,6 +24,8 @@ struct AgentConfig {
   std::string qemu = "qemu-system-x86_64";  // looked up in `path` unless it has a slash
   std::string qemu_img = "qemu-img";
   std::string path = "/usr/local/bin:/usr/bin:/bin";
+  // Where the files about this host's devices are; no folder: none is handed over.
+  DevicePaths devices{};
   AccelPolicy accel = AccelPolicy::automatic;
   fs::path kvm_device = "/dev/kvm";
   NetMode net = NetMode::user;

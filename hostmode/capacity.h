@@ -14,7 +14,8 @@ Result<std::int32_t> total_ram_mb(std::string_view meminfo);
 std::string arch_of(std::string_view machine);
 
 // What this host has.  `disk` is a folder on the file system whose free space
-// counts.  Devices are filled in by whoever knows them.
+// counts.  Devices are filled in by
+// add_devices (hostmode/device_pool.h).
 Result<HostCapacity> read_capacity(Host& host, const fs::path& disk);
 
 }  // namespace fuse

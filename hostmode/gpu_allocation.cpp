@@ -1,6 +1,7 @@
 #include "hostmode/gpu_allocation.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "base/text.h"
@@ -69,6 +70,20 @@ Choice exact_choice(const std::vector<std::size_t>& groups, std::span<const GpuG
   return best[wanted];
 }
 
+// The best choice within one node; across nodes when none has it.  Groups whose node
+// is not known count as a node of their own.
+Choice near_choice(const std::vector<std::size_t>& groups, std::span<const GpuGroup> inventory,
+                   std::size_t wanted) {
+  std::map<std::optional<std::int32_t>, std::vector<std::size_t>> nodes;
+  for (const std::size_t group : groups) nodes[inventory[group].numa].push_back(group);
+  Choice best;
+  for (const auto& [node, members] : nodes) {
+    auto choice = exact_choice(members, inventory, wanted);
+    if (choice && better(*choice, best)) best = std::move(choice);
+  }
+  return best ? best : exact_choice(groups, inventory, wanted);
+}
+
 }  // namespace
 
 Result<std::vector<std::size_t>> choose_groups(const GpuWish& wish,
@@ -87,12 +102,22 @@ Result<std::vector<std::size_t>> choose_groups(const GpuWish& wish,
     if (available != wanted) return insufficient;
     return groups;
   }
-  auto choice = exact_choice(groups, inventory, wanted);
+  auto choice = near_choice(groups, inventory, wanted);
   if (!choice) return insufficient;
   return *choice;
 }
 
 namespace {
+
+// Whether an instance of the profile `has` is what a wish for `wanted` gets.
+bool serves(std::string_view has, const std::string& wanted,
+            std::span<const MigInstance> inventory) {
+  if (equal_ignoring_case(has, wanted)) return true;
+  const bool has_plain = std::ranges::any_of(inventory, [&](const MigInstance& instance) {
+    return equal_ignoring_case(instance.profile, wanted);
+  });
+  return !has_plain && equal_ignoring_case(has, cat(wanted, "+gfx"));
+}
 
 // The instance of that uuid, or why it cannot be had.
 Result<std::size_t> named_instance(const std::string& uuid, const MigWish& wish,
@@ -103,7 +128,7 @@ Result<std::size_t> named_instance(const std::string& uuid, const MigWish& wish,
   };
   const auto found = std::ranges::find(inventory, uuid, &MigInstance::uuid);
   if (found == inventory.end()) return refuse("not in host inventory");
-  if (!wish.profile.empty() && !equal_ignoring_case(found->profile, wish.profile)) {
+  if (!wish.profile.empty() && !serves(found->profile, wish.profile, inventory)) {
     return refuse(cat("is profile '", found->profile, "', not '", wish.profile, "'"));
   }
   if (!contains_ignoring_case(found->kind, wish.kind)) {
@@ -137,7 +162,7 @@ Result<std::vector<std::size_t>> choose_instances(const MigWish& wish,
   std::vector<std::size_t> free;
   for (std::size_t i = 0; i < inventory.size(); ++i) {
     const MigInstance& instance = inventory[i];
-    if (equal_ignoring_case(instance.profile, wish.profile) &&
+    if (serves(instance.profile, wish.profile, inventory) &&
         contains_ignoring_case(instance.kind, wish.kind) && !taken.contains(instance.uuid)) {
       free.push_back(i);
     }

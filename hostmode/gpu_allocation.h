@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@ namespace fuse {
 struct InventoryGpu {
   std::string uuid{};
   std::string model{};
+  std::string slot{};  // its function among those of the group
 };
 
 // A complete IOMMU group: every function in it is handed over together.
@@ -23,6 +25,7 @@ struct GpuGroup {
   std::string kind{};   // lower case
   std::vector<std::string> slots{};
   std::vector<InventoryGpu> gpus{};
+  std::optional<std::int32_t> numa{};  // absent: not known
 };
 
 // Whole devices that a VM wants: `count` of a kind, or exactly `uuids`.
@@ -34,8 +37,8 @@ struct GpuWish {
 
 // Chooses groups, by index in `inventory`, that hold together exactly what is
 // wished for and of which none is in `taken`.  If any combination does, one is
-// found: the fewest groups, the lowest indexes among those.  conflict otherwise,
-// with the wire's text.
+// found: on one NUMA node where that works, of the fewest groups, of the lowest
+// indexes among those.  conflict otherwise, with the wire's text.
 Result<std::vector<std::size_t>> choose_groups(const GpuWish& wish,
                                                std::span<const GpuGroup> inventory,
                                                const std::set<std::string>& taken);
@@ -48,8 +51,9 @@ struct MigWish {
   std::vector<std::string> uuids{};
 };
 
-// Chooses instances, by index in `inventory`, of which none is in `taken`.
-// conflict otherwise, with the wire's text.
+// Chooses instances, by index in `inventory`, of which none is in `taken`.  One that
+// carries graphics too (+gfx) serves a wish for its plain profile on a host that has
+// no plain one.  conflict otherwise, with the wire's text.
 Result<std::vector<std::size_t>> choose_instances(const MigWish& wish,
                                                   std::span<const MigInstance> inventory,
                                                   const std::set<std::string>& taken);

@@ -93,6 +93,38 @@ void add_devices(Argv& argv, const VmRecord& vm) {
   }
 }
 
+// The address of a function within its slot: "0000:41:00.1" -> "0.1".
+std::string function_place(const std::string& address) {
+  const std::size_t dot = address.rfind('.');
+  return cat("0.", dot == std::string::npos ? "0" : address.substr(dot + 1));
+}
+
+// Each slot of the host behind a port of its own, with its functions where they are on
+// the host: firmware gives large regions only to what is behind a port, and drivers
+// look for a card's companions beside it.
+void add_passed_through(Argv& argv, const VmRecord& vm) {
+  std::string slot;
+  int ports = 0;
+  for (const VmDevice& device : vm.devices) {
+    const std::string own = device.address.substr(0, device.address.rfind('.'));
+    if (device.kind != "pci" || own != slot) {
+      argv.add("-device", cat("pcie-root-port,id=gpu", ports, ",chassis=", ports + 1));
+      ++ports;
+      slot = device.kind == "pci" ? own : "";
+    }
+    const std::string bus = cat(",bus=gpu", ports - 1);
+    if (device.kind == "mdev") {
+      argv.add("-device",
+               cat("vfio-pci,sysfsdev=/sys/bus/mdev/devices/", qemu_escaped(device.address), bus));
+    } else if (device.kind == "vf") {
+      argv.add("-device", cat("vfio-pci,host=", qemu_escaped(device.address), bus));
+    } else {
+      argv.add("-device", cat("vfio-pci,host=", qemu_escaped(device.address), bus,
+                              ",addr=", function_place(device.address), ",multifunction=on"));
+    }
+  }
+}
+
 }  // namespace
 
 std::string qemu_escaped(std::string_view value) {
@@ -107,6 +139,7 @@ std::vector<std::string> qemu_argv(const VmRecord& vm, const QemuFacts& facts) {
   add_boot(argv, vm);
   add_channels(argv);
   add_devices(argv, vm);
+  add_passed_through(argv, vm);
   return argv.take();
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/text.h"
+#include "hostmode/device_pool.h"
 #include "hostmode/disk.h"
 #include "hostmode/qemu_argv.h"
 #include "hostmode/vm_keeper.h"
@@ -69,34 +70,24 @@ Result<VmRecord> VmKeeper::record_of(const CreateVmRequest& request) const {
   };
 }
 
-// This host hands over no devices yet: its inventory is empty, which is what the
-// refusals say.
-Result<void> VmKeeper::allocate(const CreateVmRequest& request, VmRecord& record) const {
-  const std::vector<GpuGroup> groups;
-  const std::vector<MigInstance> instances;
-  const std::set<std::string> taken;
-  if (!request.gpu_profile.empty() || !request.mig_instance_uuids.empty()) {
-    const auto chosen = choose_instances({.count = request.gpus,
-                                          .profile = request.gpu_profile,
-                                          .kind = request.gpu_kind,
-                                          .uuids = request.mig_instance_uuids},
-                                         instances, taken);
-    if (!chosen) return chosen.error();
-    for (const std::size_t i : *chosen) {
-      record.devices.push_back(
-          {.kind = "mdev", .address = instances[i].uuid, .uuid = instances[i].uuid});
-    }
-    return {};
-  }
-  const auto chosen = choose_groups(
-      {.count = request.gpus, .kind = request.gpu_kind, .uuids = request.gpu_device_uuids}, groups,
-      taken);
-  if (!chosen) return chosen.error();
-  for (const std::size_t i : *chosen) {
-    for (const std::string& slot : groups[i].slots) {
-      record.devices.push_back({.kind = "pci", .address = slot, .group = groups[i].group});
+// One at a time, and in the VM's record before the next one looks.
+Result<void> VmKeeper::allocate(const CreateVmRequest& request, Vm& vm, VmRecord& record) {
+  const bool asks = request.gpus > 0 || !request.gpu_profile.empty() ||
+                    !request.gpu_device_uuids.empty() || !request.mig_instance_uuids.empty();
+  if (!asks) return {};
+  const std::scoped_lock lock(allocation_mutex_);
+  const auto pool = read_device_pool(world_.host, config_.devices, InventoryDepth::use);
+  if (!pool) return pool.error();
+  std::set<std::string> taken;
+  for (const auto& other : table_.all()) {
+    for (const VmDevice& device : other->record().devices) {
+      taken.insert(device.kind == "pci" ? device.address : device.uuid);
     }
   }
+  auto devices = allocate_devices(request, *pool, taken);
+  if (!devices) return devices.error();
+  record.devices = std::move(*devices);
+  vm.set_record(record);
   return {};
 }
 
@@ -141,7 +132,7 @@ Result<void> VmKeeper::check_programs() const {
 
 Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
   VmRecord record = vm.record();
-  if (auto allocated = allocate(request, record); !allocated) return allocated;
+  if (auto allocated = allocate(request, vm, record); !allocated) return allocated;
   if (auto there = check_programs(); !there) return there;
   const auto choice = accel();
   if (!choice) return choice.error();

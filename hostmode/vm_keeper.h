@@ -9,7 +9,6 @@
 
 #include "base/result.h"
 #include "hostmode/agent_config.h"
-#include "hostmode/gpu_allocation.h"
 #include "hostmode/hypervisor.h"
 #include "hostmode/qmp_client.h"
 #include "hostmode/receipts.h"
@@ -58,7 +57,7 @@ class VmKeeper {
  private:
   // vm_create.cpp
   Result<VmRecord> record_of(const CreateVmRequest& request) const;
-  Result<void> allocate(const CreateVmRequest& request, VmRecord& record) const;
+  Result<void> allocate(const CreateVmRequest& request, Vm& vm, VmRecord& record);
   Result<void> check_programs() const;
   Result<void> build(Vm& vm, const CreateVmRequest& request);
   Result<void> boot(Vm& vm, VmRecord record);
@@ -96,6 +95,7 @@ class VmKeeper {
   std::optional<StateDir> state_dir_;
   Quarantine quarantine_;
   Receipts receipts_;
+  std::mutex allocation_mutex_;
   std::mutex accel_mutex_;  // held through the trial: the others wait for its outcome
   std::optional<AccelChoice> accel_;
   VmTable table_;  // last: the threads of its VMs use all of the above

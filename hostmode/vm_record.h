@@ -34,7 +34,7 @@ struct BootImage {
 
 // A device of the host that is handed to a VM, as the ledger knows it.
 struct VmDevice {
-  std::string kind{};     // pci, mdev
+  std::string kind{};     // pci, mdev, or vf: a virtual function that is a vGPU
   std::string address{};  // 0000:41:00.0, or the mdev's UUID
   std::string uuid{};     // of the GPU or the MIG instance; empty for companion functions
   std::string group{};    // IOMMU group

@@ -107,6 +107,8 @@ struct World {
   std::ostringstream out{};
   std::ostringstream err{};
   PosixHost host{};
+  Host* machine = nullptr;  // another than `host`
+  WriteWithin write_within = write_apart;
   SystemClock clock{};
   FakeTerminal terminal{};
   FakeEnvironments environments{};
@@ -118,8 +120,12 @@ struct World {
 
   // Runs the command line and returns its exit code.
   int fuse(const std::vector<std::string>& arguments) {
-    Context context{
-        .in = in, .out = out, .err = err, .host = host, .clock = clock, .terminal = terminal};
+    Context context{.in = in,
+                    .out = out,
+                    .err = err,
+                    .host = machine == nullptr ? host : *machine,
+                    .clock = clock,
+                    .terminal = terminal};
     context.variables = [this](const std::string& name) -> std::optional<std::string> {
       const auto found = variables.find(name);
       return found == variables.end() ? std::nullopt : std::optional(found->second);
@@ -135,6 +141,7 @@ struct World {
     context.watch_signals = [this](const std::vector<int>& numbers, SignalHandler handler) {
       return signals.watch(numbers, std::move(handler));
     };
+    context.write_within = write_within;
     context.directory = folder.path();
     return run(arguments, context);
   }

@@ -1,4 +1,6 @@
+#include <optional>
 #include <random>
+#include <set>
 
 #include "base/posix_host.h"
 #include "base/text.h"
@@ -6,7 +8,6 @@
 #include "hostmode/capacity.h"
 #include "hostmode/disk.h"
 #include "hostmode/gpu_allocation.h"
-#include "hostmode/gpu_probe.h"
 #include "hostmode/user_net.h"
 #include "tests/catch.h"
 #include "tests/hostmode/test_dir.h"
@@ -77,59 +78,6 @@ TEST_CASE("the host's numbers are read as the kernel writes them") {
   CHECK(arch_of("RISCV64") == "riscv64");
 }
 
-// A device as sysfs shows it.
-void add_device(const fs::path& root, const std::string& address, std::string_view vendor,
-                std::string_view pci_class) {
-  const fs::path dir = root / "sys/bus/pci/devices" / address;
-  write_text(dir / "vendor", cat(vendor, "\n"));
-  write_text(dir / "class", cat(pci_class, "\n"));
-  write_text(dir / "device", "0x20b0\n");
-}
-
-TEST_CASE("a host without NVIDIA GPUs says what was looked at") {
-  const TestDir dir;
-  add_device(dir.path(), "0000:00:00.0", "0x8086", "0x060000");
-  add_device(dir.path(), "0000:00:01.0", "0x1234", "0x030000");  // another's display
-  add_device(dir.path(), "0000:00:02.0", "0x10de", "0x040300");  // NVIDIA's audio
-  PosixHost host(dir.path());
-
-  const GpuProbe probe = probe_gpus(host);
-
-  CHECK(probe.gpus.empty());
-  CHECK(probe.summary ==
-        "looked at 3 PCI devices under /sys/bus/pci/devices: no display controller of vendor "
-        "10de");
-}
-
-TEST_CASE("GPUs are found with their driver and group, and unreadable devices are said") {
-  const TestDir dir;
-  add_device(dir.path(), "0000:41:00.0", "0x10de", "0x030200");
-  add_device(dir.path(), "0000:42:00.0", "0x10de", "0x030000");
-  const fs::path devices = dir.path() / "sys/bus/pci/devices";
-  fs::create_directories(devices / "0000:43:00.0");
-  fs::create_directories(dir.path() / "sys/kernel/iommu_groups/23");
-  fs::create_symlink("../../../../kernel/iommu_groups/23", devices / "0000:41:00.0/iommu_group");
-  fs::create_directories(dir.path() / "sys/bus/pci/drivers/vfio-pci");
-  fs::create_symlink("../../drivers/vfio-pci", devices / "0000:41:00.0/driver");
-  PosixHost host(dir.path());
-
-  const GpuProbe probe = probe_gpus(host);
-
-  REQUIRE(probe.gpus.size() == 2);
-  CHECK(probe.gpus[0].driver == "vfio-pci");
-  CHECK(probe.gpus[0].group == "23");
-  CHECK(probe.summary ==
-        "looked at 3 PCI devices under /sys/bus/pci/devices: 2 of vendor 10de: "
-        "0000:41:00.0 (10de:20b0, driver vfio-pci, IOMMU group 23), "
-        "0000:42:00.0 (10de:20b0, no driver, no IOMMU group); 1 could not be read");
-}
-
-TEST_CASE("a host without a PCI bus says so") {
-  const TestDir dir;
-  PosixHost host(dir.path());
-  CHECK(probe_gpus(host).summary.starts_with("could not look at /sys/bus/pci/devices: "));
-}
-
 GpuGroup group_of(const std::string& number, const std::string& kind, std::size_t gpus) {
   GpuGroup group{.group = number, .kind = kind, .slots = {cat("0000:", number, ":00.0")}};
   for (std::size_t i = 0; i < gpus; ++i) {
@@ -156,43 +104,76 @@ TEST_CASE("an empty inventory refuses with the wire's text") {
   CHECK(choose_groups({}, {}, {}).value().empty());
 }
 
-TEST_CASE("a choice that exists is found, however the groups are cut") {
-  // Compared with trying every subset.
+// The least number of groups that make the wish, by trying every subset: within one
+// node when `near`.  Nothing when none does.
+std::optional<std::size_t> fewest(const GpuWish& wish, const std::vector<GpuGroup>& inventory,
+                                  const std::set<std::string>& taken, bool near) {
+  std::optional<std::size_t> least;
+  for (unsigned subset = 0; subset < 1U << inventory.size(); ++subset) {
+    std::size_t gpus = 0;
+    std::size_t groups = 0;
+    bool allowed = true;
+    std::set<std::optional<std::int32_t>> nodes;
+    for (std::size_t i = 0; i < inventory.size(); ++i) {
+      if ((subset >> i & 1U) == 0) continue;
+      allowed = allowed && !taken.contains(inventory[i].group) &&
+                (wish.kind.empty() || inventory[i].kind == "a100");
+      gpus += inventory[i].gpus.size();
+      ++groups;
+      nodes.insert(inventory[i].numa);
+    }
+    const bool makes =
+        allowed && gpus == static_cast<std::size_t>(wish.count) && (!near || nodes.size() == 1);
+    if (makes && (!least || groups < *least)) least = groups;
+  }
+  return least;
+}
+
+TEST_CASE("a choice that exists is found: on one node where it can be, of the fewest groups") {
   std::minstd_rand random(20261130);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 400; ++round) {
     std::vector<GpuGroup> inventory;
     std::set<std::string> taken;
     for (std::size_t i = 0; i < 1 + random() % 7; ++i) {
       inventory.push_back(group_of(cat(i), random() % 3 == 0 ? "l40s" : "a100", 1 + random() % 4));
+      if (random() % 5 != 0) inventory.back().numa = static_cast<std::int32_t>(random() % 2);
       if (random() % 4 == 0) taken.insert(cat(i));
     }
     const GpuWish wish{.count = static_cast<std::int32_t>(1 + random() % 8),
                        .kind = random() % 2 == 0 ? "A100" : "",
                        .uuids = {}};
-    bool possible = false;
-    for (unsigned subset = 0; subset < 1U << inventory.size(); ++subset) {
-      std::size_t sum = 0;
-      bool allowed = true;
-      for (std::size_t i = 0; i < inventory.size(); ++i) {
-        if ((subset >> i & 1U) == 0) continue;
-        allowed = allowed && !taken.contains(cat(i)) &&
-                  (wish.kind.empty() || inventory[i].kind == "a100");
-        sum += inventory[i].gpus.size();
-      }
-      possible = possible || (allowed && sum == static_cast<std::size_t>(wish.count));
-    }
+    const auto near = fewest(wish, inventory, taken, true);
+    const auto far = fewest(wish, inventory, taken, false);
 
     const auto chosen = choose_groups(wish, inventory, taken);
 
-    REQUIRE(chosen.has_value() == possible);
+    REQUIRE(chosen.has_value() == far.has_value());
     if (!chosen) continue;
     std::size_t sum = 0;
+    std::set<std::optional<std::int32_t>> nodes;
     for (const std::size_t i : *chosen) {
       sum += inventory[i].gpus.size();
+      nodes.insert(inventory[i].numa);
       CHECK_FALSE(taken.contains(inventory[i].group));
     }
     CHECK(sum == static_cast<std::size_t>(wish.count));
+    CHECK(chosen->size() == (near ? *near : *far));
+    if (near) CHECK(nodes.size() == 1);
   }
+}
+
+TEST_CASE("an instance with graphics serves a plain wish where there is no plain one") {
+  const std::vector<MigInstance> inventory = {{"U1", "1g.24gb+gfx", "rtx", "G"},
+                                              {"U2", "2g.48gb", "rtx", "G"},
+                                              {"U3", "2g.48gb+gfx", "rtx", "G"}};
+  const auto chosen = [&](const std::string& profile, std::vector<std::string> uuids) {
+    return choose_instances({.count = 1, .profile = profile, .kind = "", .uuids = std::move(uuids)},
+                            inventory, {});
+  };
+  CHECK(chosen("1g.24gb", {}).value() == std::vector<std::size_t>{0});
+  CHECK(chosen("1g.24gb", {"U1"}).value() == std::vector<std::size_t>{0});
+  CHECK(chosen("2g.48gb", {}).value() == std::vector<std::size_t>{1});
+  CHECK_FALSE(chosen("2g.48gb", {"U3"}));
 }
 
 TEST_CASE("named GPUs are had exactly, with nothing beside them") {

@@ -104,6 +104,44 @@ TEST_CASE("without disk and network nothing of them is in the command line") {
   CHECK(all.find("-sandbox") == std::string::npos);
 }
 
+TEST_CASE("devices are behind ports of their own, a card's functions together") {
+  VmRecord vm = sample_record();
+  vm.devices = {{.kind = "pci", .address = "0000:09:00.0", .uuid = "GPU-a", .group = "21"},
+                {.kind = "pci", .address = "0000:09:00.1", .group = "21"},
+                {.kind = "pci", .address = "0000:0a:00.0", .uuid = "GPU-b", .group = "22"},
+                {.kind = "mdev", .address = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001", .uuid = "u"},
+                {.kind = "vf", .address = "0000:26:00.4", .uuid = "v"},
+                {.kind = "vf", .address = "0000:26:00.5", .uuid = "w"}};
+  VmRecord none = vm;
+  none.devices.clear();
+  const Argv argv = qemu_argv(vm, {});
+  const std::size_t before = qemu_argv(none, {}).size();
+  CHECK(Argv(argv.begin() + static_cast<std::ptrdiff_t>(before), argv.end()) ==
+        Argv{"-device",
+             "pcie-root-port,id=gpu0,chassis=1",
+             "-device",
+             "vfio-pci,host=0000:09:00.0,bus=gpu0,addr=0.0,multifunction=on",
+             "-device",
+             "vfio-pci,host=0000:09:00.1,bus=gpu0,addr=0.1,multifunction=on",
+             "-device",
+             "pcie-root-port,id=gpu1,chassis=2",
+             "-device",
+             "vfio-pci,host=0000:0a:00.0,bus=gpu1,addr=0.0,multifunction=on",
+             "-device",
+             "pcie-root-port,id=gpu2,chassis=3",
+             "-device",
+             "vfio-pci,sysfsdev=/sys/bus/mdev/devices/83b8f4f2-509f-382f-3c1e-e6bfe0fa1001,"
+             "bus=gpu2",
+             "-device",
+             "pcie-root-port,id=gpu3,chassis=4",
+             "-device",
+             "vfio-pci,host=0000:26:00.4,bus=gpu3",
+             "-device",
+             "pcie-root-port,id=gpu4,chassis=5",
+             "-device",
+             "vfio-pci,host=0000:26:00.5,bus=gpu4"});
+}
+
 TEST_CASE("a disk's own init is named to the guest") {
   VmRecord vm = sample_record();
   vm.image.init = "/sbin/init";

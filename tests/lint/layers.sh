@@ -9,13 +9,15 @@
 set -euo pipefail
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/../..}"
 
-# The room a file or an included header belongs to.  Two folders are rooms of
-# their own inside another: the wire's types, and the guest's channel, which the
-# host speaks too.
+# The room a file or an included header belongs to.  Some folders are rooms of
+# their own inside another: the wire's types, the guest's channel, which the host
+# speaks too, and the host's devices and their instances, which know of no VM.
 room_of() {
   case $1 in
     orchestrator/api/*) room=api ;;
     guest/channel/* | guest/channel.* | guest/channel_*) room=channel ;;
+    hostmode/devices/*) room=devices ;;
+    hostmode/mig/*) room=mig ;;
     */*) room=${1%%/*} ;;
     *) room=top ;;
   esac
@@ -32,8 +34,10 @@ may_include() {
     guest) allowed='base api channel' ;;
     remote) allowed='base api net' ;;
     orchestrator) allowed='base api net' ;;
-    hostmode) allowed='base api net channel' ;;
-    cmd) allowed='base api net channel fusefile remote orchestrator hostmode guest' ;;
+    devices) allowed='base api' ;;
+    mig) allowed='base api devices' ;;
+    hostmode) allowed='base api net channel devices mig' ;;
+    cmd) allowed='base api net channel fusefile remote orchestrator devices mig hostmode guest' ;;
     top) allowed='base cmd' ;;
     *) allowed='' ;;
   esac
@@ -120,7 +124,8 @@ while IFS=: read -r file line text; do
   else
     room_of "$header"
     case $room in
-      base | api | net | channel | fusefile | remote | orchestrator | hostmode | guest | cmd)
+      base | api | net | channel | fusefile | remote | orchestrator | devices | mig | hostmode | \
+        guest | cmd)
         # <net/if.h> is the system's.
         [ -e "$header" ] && complain "$file:$line: <$header> is ours: write it in quotes"
         ;;
