@@ -32,6 +32,7 @@ class QemuLocalAgent final : public LocalAgent {
   [[nodiscard]] std::set<fs::path> images_in_use() const override {
     return agent_->images_in_use();
   }
+  void look_after_vms() override { agent_->look_after_vms(); }
 
  private:
   explicit QemuLocalAgent(ImageStoreConfig images) : images_(std::move(images)) {}

@@ -149,6 +149,8 @@ Result<void> serve_local(const LocalDaemonOptions& options, const LocalDaemonPar
   parts.log.info("stopping", {{"because", why}});
   (*server)->stop(options.stop_grace);
   (*orchestrator)->stop();
+  // VMs go on, but for those that nobody could find again.
+  (*agent)->look_after_vms();
   parts.log.info("stopped");
   return {};
 }

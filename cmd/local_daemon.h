@@ -22,6 +22,8 @@ class LocalAgent {
   [[nodiscard]] virtual HostAgent agent() = 0;
   // Files of guest images that VMs are started from.
   [[nodiscard]] virtual std::set<fs::path> images_in_use() const = 0;
+  // Ends VMs whose folders were removed.
+  virtual void look_after_vms() = 0;
 };
 // `on_end` is for AgentWorld::on_end.
 using MakeLocalAgent =

@@ -52,6 +52,8 @@ class Agent final : public VmAgent, public GuestAgent, public JobAgent {
   [[nodiscard]] std::vector<QuarantinedVm> quarantined() const { return keeper_.quarantined(); }
   // Files of the image store that VMs are started from.
   [[nodiscard]] std::set<fs::path> images_in_use() const;
+  // Looks after the VMs at once: ends those whose folders were removed.
+  void look_after_vms() { keeper_.look_after_all(); }
   // UUIDs of the devices that VMs have.
   [[nodiscard]] std::set<std::string> devices_in_use() const;
   // How many VMs are alive.

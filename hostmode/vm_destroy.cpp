@@ -134,6 +134,10 @@ void VmKeeper::look_after(Vm& vm) {
   }
 }
 
+void VmKeeper::look_after_all() {
+  for (const auto& vm : table_.all()) look_after(*vm);
+}
+
 // QEMU stops a VM whose disk cannot be written, and it waits until it is told that
 // there is room again.
 void VmKeeper::let_go_on(const VmRecord& record) {

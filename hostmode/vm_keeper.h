@@ -53,6 +53,8 @@ class VmKeeper {
 
   // What is done now and then: old receipts go, consoles are cut short.
   void tidy();
+  // What else happens by itself, every few seconds for each VM.
+  void look_after_all();
 
  private:
   // vm_create.cpp

@@ -26,6 +26,7 @@ class NoVms final : public LocalAgent, VmAgent, GuestAgent, JobAgent {
  public:
   [[nodiscard]] HostAgent agent() override { return {*this, *this, *this}; }
   [[nodiscard]] std::set<fs::path> images_in_use() const override { return {"/images/blobs/a"}; }
+  void look_after_vms() override {}
 
   Result<HostCapacity> capacity() override {
     return HostCapacity{
