@@ -109,10 +109,6 @@ void print_inventory_json(std::ostream& out, const DeviceInventory& inventory) {
                    {"summary", inventory.summary}});
 }
 
-std::string or_dash(const std::string& text) {
-  return text.empty() ? "-" : printable(text);
-}
-
 std::string group_words(const GpuGroupScan& group) {
   std::vector<std::string> others;
   for (const GroupMember& member : group.members) {

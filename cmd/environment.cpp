@@ -1,11 +1,11 @@
 #include <CLI/CLI.hpp>
-#include <istream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cmd/agreement.h"
 #include "cmd/commands.h"
 #include "cmd/job_text.h"
 #include "cmd/output.h"
@@ -28,10 +28,6 @@ std::string size_text(const ResourceSpec& spec) {
     text += cat(", ", human_bytes(static_cast<std::uint64_t>(spec.ram_mb) << 20U));
   if (spec.gpus > 0) text += cat(", ", spec.gpus, " GPU");
   return text;
-}
-
-std::string or_dash(const std::string& text) {
-  return text.empty() ? "-" : printable(text);
 }
 
 Result<EnvironmentPage> read_pages(EnvironmentApi& api, const ListOptions& options) {
@@ -169,29 +165,11 @@ struct DestroyOptions {
   bool yes = false;
 };
 
-// Asks on the terminal; without one, only --yes will do.
-std::optional<int> not_agreed(const Context& context, const DestroyOptions& options) {
-  if (options.yes) return std::nullopt;
-  if (!context.terminal.in_is_terminal()) {
-    print_error(context.err,
-                {ErrorCode::invalid_argument,
-                 "nobody can be asked whether to remove it",
-                 {{"hint", "say so beforehand: --yes"}}},
-                context.colour_err());
-    return wrong_usage;
-  }
-  context.err << "remove " << join(options.ids, ", ") << " with its disk? [y/N] " << std::flush;
-  std::string answer;
-  std::getline(context.in, answer);
-  if (equal_ignoring_case(trim(answer), "y") || equal_ignoring_case(trim(answer), "yes")) {
-    return std::nullopt;
-  }
-  context.note("nothing was removed");
-  return failed;
-}
-
 int run_destroy(Context& context, const DestroyOptions& options) {
-  if (const auto code = not_agreed(context, options)) return *code;
+  if (!options.yes) {
+    const auto code = not_agreed(context, cat(join(options.ids, ", "), " with its disk"));
+    if (code) return *code;
+  }
   const auto api = context.connect(context);
   if (!api) return context.fail(api.error());
   int code = success;

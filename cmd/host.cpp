@@ -1,10 +1,10 @@
 #include <CLI/CLI.hpp>
-#include <istream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "base/text.h"
+#include "cmd/agreement.h"
 #include "cmd/commands.h"
 #include "cmd/contexts.h"
 #include "cmd/host_text.h"
@@ -223,20 +223,7 @@ struct RemoveOptions {
 
 int run_remove(Context& context, const RemoveOptions& options) {
   if (!options.yes) {
-    if (!context.terminal.in_is_terminal()) {
-      return misuse(context, {ErrorCode::invalid_argument,
-                              "nobody can be asked whether to remove it",
-                              {{"hint", "say so beforehand: --yes"}}});
-    }
-    context.err << "remove host " << options.id << "? [y/N] " << std::flush;
-    std::string answer;
-    std::getline(context.in, answer);
-    const bool yes =
-        equal_ignoring_case(trim(answer), "y") || equal_ignoring_case(trim(answer), "yes");
-    if (!yes) {
-      context.note("nothing was removed");
-      return failed;
-    }
+    if (const auto code = not_agreed(context, cat("host ", options.id))) return *code;
   }
   const auto fleet = connect_fleet(context);
   if (!fleet) return context.fail(fleet.error());

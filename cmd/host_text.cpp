@@ -11,10 +11,6 @@ namespace fuse::cmd {
 
 namespace {
 
-std::string or_dash(const std::string& text) {
-  return text.empty() ? "-" : printable(text);
-}
-
 std::string memory_text(std::int64_t mebibytes) {
   return human_bytes(static_cast<std::uint64_t>(std::max<std::int64_t>(0, mebibytes)) << 20U);
 }

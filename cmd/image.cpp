@@ -40,10 +40,6 @@ nlohmann::ordered_json to_json(const ListedImage& image) {
   return json;
 }
 
-std::string or_dash(const std::string& text) {
-  return text.empty() ? "-" : printable(text);
-}
-
 int run_image_list(Context& context) {
   const auto config = read_config(context.variables);
   if (!config) return context.fail(config.error());

@@ -76,4 +76,8 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string or_dash(std::string_view text) {
+  return text.empty() ? "-" : printable(text);
+}
+
 }  // namespace fuse::cmd

@@ -36,5 +36,7 @@ std::string age_of(std::string_view rfc3339, WallTime now);
 // `text` without control characters, so that what a guest or a file wrote
 // cannot move the cursor; line ends become blanks.
 std::string printable(std::string_view text);
+// The same for a cell of a table: "-" when there is nothing.
+std::string or_dash(std::string_view text);
 
 }  // namespace fuse::cmd

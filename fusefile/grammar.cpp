@@ -49,17 +49,6 @@ bool is_env_name(std::string_view text) {
                      [](char c) { return is_alphanumeric(c) || c == '_'; });
 }
 
-bool is_mig_profile(std::string_view text) {
-  const std::string name = lowercase(text);
-  std::string_view rest = name;
-  if (rest.size() < 3 || rest[0] < '1' || rest[0] > '7' || rest.substr(1, 2) != "g.") return false;
-  rest.remove_prefix(3);
-  if (rest.ends_with("+me")) rest.remove_suffix(3);
-  if (!rest.ends_with("gb")) return false;
-  rest.remove_suffix(2);
-  return !rest.empty() && std::all_of(rest.begin(), rest.end(), is_digit);
-}
-
 bool is_octal_mode(std::string_view text) {
   if (text.size() == 4 && text.front() == '0') text.remove_prefix(1);
   return text.size() == 3 && std::all_of(text.begin(), text.end(), is_octal);

@@ -12,8 +12,6 @@ bool is_dns_label(std::string_view text);
 bool is_placement_label(std::string_view text);
 // [A-Za-z_][A-Za-z0-9_]*
 bool is_env_name(std::string_view text);
-// [1-7]g\.[0-9]+gb(\+me)? in any case
-bool is_mig_profile(std::string_view text);
 // 0?[0-7]{3}
 bool is_octal_mode(std::string_view text);
 

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "fusefile/grammar.h"
 #include "fusefile/sections.h"
+#include "orchestrator/api/types.h"
 
 namespace fuse {
 

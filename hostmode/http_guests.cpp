@@ -60,12 +60,7 @@ HttpResponse attach(const AgentCall& call) {
   }
   auto session = call.site.agent.guests.attach(call.vm(), wanted);
   if (!session) return text_error_response(session.error());
-  HttpResponse response;
-  response.status = 101;
-  response.upgrade = {.protocol = std::string(attach_protocol),
-                      .run = [session = std::shared_ptr<AttachSession>(*std::move(session))](
-                                 ByteStream& client) { serve_attach(client, *session); }};
-  return response;
+  return attach_response(*std::move(session));
 }
 
 HttpResponse refuse_snapshot(const AgentCall& /*call*/) {

@@ -110,6 +110,15 @@ void serve_attach(ByteStream& client, AttachSession& session) {
   input.join();
 }
 
+HttpResponse attach_response(std::unique_ptr<AttachSession> session) {
+  HttpResponse response;
+  response.status = 101;
+  response.upgrade = {.protocol = std::string(attach_protocol),
+                      .run = [session = std::shared_ptr<AttachSession>(std::move(session))](
+                                 ByteStream& client) { serve_attach(client, *session); }};
+  return response;
+}
+
 Query attach_query(const AttachRequest& request) {
   Query query;
   query.add("tty", request.tty ? "1" : "0");

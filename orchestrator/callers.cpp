@@ -64,10 +64,10 @@ Result<void> Callers::check_address(const HttpRequest& request) const {
 
 Result<Callers::Holder> Callers::holder_of_token(const std::string& token) {
   // Both sides are hashed so that their lengths tell nothing either.
-  if (equal_in_constant_time(sha256_hex(token), sha256_hex(rules_.master_token))) {
+  const std::string hash = sha256_hex(token);
+  if (equal_in_constant_time(hash, sha256_hex(rules_.master_token))) {
     return Holder{.caller = Caller::master};
   }
-  const std::string hash = sha256_hex(token);
   const WallTime now = clock_.wall();
   return transact<Holder>(store_, [&](StoreTx& tx) -> Result<Holder> {
     const auto key = tx.credentials.key_by_hash(hash);

@@ -112,12 +112,7 @@ HttpResponse attach(const ApiBackends& backends, const HttpRequest& request) {
   }
   auto session = backends.environments.attach(vm_of(request), wanted);
   if (!session) return error_response(session.error());
-  HttpResponse response;
-  response.status = 101;
-  response.upgrade = {.protocol = std::string(attach_protocol),
-                      .run = [session = std::shared_ptr<AttachSession>(*std::move(session))](
-                                 ByteStream& client) { serve_attach(client, *session); }};
-  return response;
+  return attach_response(*std::move(session));
 }
 
 }  // namespace

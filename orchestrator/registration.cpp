@@ -5,7 +5,6 @@
 #include "base/text.h"
 #include "net/url.h"
 #include "orchestrator/scheduler.h"
-#include "orchestrator/validate.h"
 
 namespace fuse {
 
@@ -50,7 +49,7 @@ Result<void> check_gpus(const RegisterHostRequest& request) {
     return invalid("mig_profiles requires backend \"qemu\"");
   }
   for (const auto& [profile, count] : capacity.mig_profiles) {
-    if (!is_profile_of_mig(profile)) {
+    if (!is_mig_profile(profile)) {
       return invalid(cat("mig_profiles[", profile,
                          "]: invalid MIG profile (expected mig-parted form like \"1g.10gb\")"));
     }

@@ -40,7 +40,7 @@ Result<void> check_gpus(const ResourceSpec& spec) {
   std::vector<std::string> problems;
   if (spec.gpus < 0) problems.emplace_back("spec.gpus must not be negative");
   if (!spec.gpu_profile.empty()) {
-    if (!is_profile_of_mig(spec.gpu_profile)) {
+    if (!is_mig_profile(spec.gpu_profile)) {
       problems.push_back(cat("spec.gpu_profile: invalid MIG profile \"", spec.gpu_profile,
                              "\" (expected mig-parted form like \"1g.10gb\")"));
     }
@@ -278,18 +278,6 @@ Result<void> check_seed(const CreateEnvironmentRequest& request) {
 }
 
 }  // namespace
-
-bool is_profile_of_mig(std::string_view text) {
-  const std::string profile = lowercase(text);
-  std::string_view rest = profile;
-  if (rest.size() < 3 || rest[0] < '1' || rest[0] > '7' || rest.substr(1, 2) != "g.") return false;
-  rest.remove_prefix(3);
-  const auto end = std::find_if_not(rest.begin(), rest.end(), is_digit);
-  const auto digits = static_cast<std::size_t>(end - rest.begin());
-  if (digits == 0) return false;
-  rest.remove_prefix(digits);
-  return rest == "gb" || rest == "gb+me";
-}
 
 Result<void> validate(const CreateEnvironmentRequest& request, const ValidationFacts& facts) {
   const ResourceSpec& spec = request.spec;

@@ -15,9 +15,6 @@ struct ValidationFacts {
   std::chrono::seconds most_startup{55};
 };
 
-// [1-7]g.[0-9]+gb(+me)?, in any case.
-bool is_profile_of_mig(std::string_view text);
-
 // Checks a create in the wire's order; the first thing that is wrong is the
 // error.
 Result<void> validate(const CreateEnvironmentRequest& request, const ValidationFacts& facts);

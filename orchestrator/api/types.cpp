@@ -1,6 +1,9 @@
 #include "orchestrator/api/types.h"
 
+#include <algorithm>
 #include <array>
+
+#include "base/text.h"
 
 namespace fuse {
 
@@ -107,6 +110,17 @@ bool is_terminal(EnvironmentState state) {
 
 bool is_over(const JobStatus& job) {
   return job.state == JobState::exited || job.state == JobState::lost;
+}
+
+bool is_mig_profile(std::string_view text) {
+  const std::string name = lowercase(text);
+  std::string_view rest = name;
+  if (rest.size() < 3 || rest[0] < '1' || rest[0] > '7' || rest.substr(1, 2) != "g.") return false;
+  rest.remove_prefix(3);
+  if (rest.ends_with("+me")) rest.remove_suffix(3);
+  if (!rest.ends_with("gb")) return false;
+  rest.remove_suffix(2);
+  return !rest.empty() && std::ranges::all_of(rest, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 }  // namespace fuse

@@ -239,6 +239,8 @@ std::optional<OnExit> on_exit_of(std::string_view text);
 std::optional<Backend> backend_of(std::string_view text);
 std::optional<HostState> host_state_of(std::string_view text);
 
+// The name of a MIG profile: [1-7]g\.[0-9]+gb(\+me)? in any case.
+[[nodiscard]] bool is_mig_profile(std::string_view text);
 // destroyed or failed: nothing follows.
 [[nodiscard]] bool is_terminal(EnvironmentState state);
 // Whether nothing about the job can change any more: it has exited or is lost.
