@@ -134,7 +134,10 @@ class Bake {
       if (!archive) return archive.error();
       if (auto done = keep_archive(*archive, manifest_.modules); !done) return done;
       manifest_.kernel_version = kernel->version;
-      return keep(kernel->image, manifest_.kernel);
+      const auto unpacked = unpack_kernel(steps_, work_, *kernel);
+      if (!unpacked) return unpacked.error();
+      if (auto done = keep(kernel->image, manifest_.kernel); !done) return done;
+      return unpacked->empty() ? Result<void>() : keep(*unpacked, manifest_.direct_kernel);
     });
   }
 

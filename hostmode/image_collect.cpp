@@ -24,10 +24,7 @@ FileNames names_of(const std::set<fs::path>& paths) {
 FileNames needed_blobs(const std::vector<ListedImage>& images) {
   FileNames needed;
   for (const ListedImage& image : images) {
-    const ImageManifest& manifest = image.manifest;
-    for (const auto& blob : {manifest.disk, manifest.kernel, manifest.modules, manifest.root}) {
-      if (blob) needed.insert(blob->sha256);
-    }
+    for (const BlobRef& file : image.manifest.files()) needed.insert(file.sha256);
   }
   return needed;
 }

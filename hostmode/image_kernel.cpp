@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "hostmode/initramfs.h"
 #include "hostmode/initramfs_modules.h"
+#include "hostmode/kernel_image.h"
 
 namespace fuse {
 namespace {
@@ -24,6 +25,16 @@ fs::path modules_dir(const fs::path& root, const std::string& version) {
     if (is_dir(dir / "kernel")) return dir;
   }
   return {};
+}
+
+// What is in a file that was packed by `program`.
+Result<std::string> unpack(BakeSteps& unpacker, const fs::path& work, std::string_view program,
+                           const fs::path& file) {
+  const std::string package = program == "xz" ? "xz-utils" : std::string(program);
+  const std::vector<Tool> needed{{std::string(program), package}};
+  const auto tools = find_tools(needed, default_tool_folders);
+  if (!tools) return tools.error();
+  return unpacker.run({tools->begin()->second, "-dc", file.native()}, work);
 }
 
 // The modules of one kernel.
@@ -69,17 +80,14 @@ class ModuleTree {
   Result<std::string> unpacked(const fs::path& file) {
     const std::string extension = file.extension().native();
     if (extension == ".ko") return PosixHost().read_file(file);
-    const std::map<std::string, Tool> unpackers{
-        {".xz", {"xz", "xz-utils"}}, {".zst", {"zstd", "zstd"}}, {".gz", {"gzip", "gzip"}}};
-    const auto known = unpackers.find(extension);
-    if (known == unpackers.end()) {
+    const std::map<std::string, std::string_view> packings{
+        {".xz", "xz"}, {".zst", "zstd"}, {".gz", "gzip"}};
+    const auto known = packings.find(extension);
+    if (known == packings.end()) {
       return Error{ErrorCode::unimplemented,
                    cat("module packed in an unknown way: ", file.native())};
     }
-    const std::vector<Tool> needed{known->second};
-    const auto tools = find_tools(needed, default_tool_folders);
-    if (!tools) return tools.error();
-    return unpacker_.run({tools->begin()->second, "-dc", file.native()}, work_);
+    return unpack(unpacker_, work_, known->second, file);
   }
 
   BakeSteps& unpacker_;
@@ -128,6 +136,29 @@ Result<FetchedKernel> fetch_kernel(PackageFetcher& packages, const Distribution&
   }
   if (!kernel.modules.empty()) return kernel;
   return Error{ErrorCode::unavailable, cat("no modules found for kernel ", kernel.version)};
+}
+
+Result<fs::path> unpack_kernel(BakeSteps& unpacker, const fs::path& work,
+                               const FetchedKernel& kernel) {
+  PosixHost host;
+  const auto image = host.read_file(kernel.image);
+  if (!image) return image.error();
+  const auto packed = packed_kernel(*image);
+  // Whatever else it is: the firmware may know how to start it.
+  if (!packed) return fs::path();
+  const fs::path file = work / "kernel.packed";
+  if (auto done = host.replace_file(file, packed->bytes, 0600); !done) return done.error();
+  const auto elf = unpack(unpacker, work, packed->packing, file);
+  if (!elf) return elf.error();
+  if (elf->size() != packed->unpacked_size) {
+    return Error{ErrorCode::unavailable,
+                 cat("kernel ", kernel.version, " unpacks to ", elf->size(),
+                     " bytes, and its header says ", packed->unpacked_size)};
+  }
+  if (!has_direct_entry(*elf)) return fs::path();
+  fs::path unpacked = work / "kernel.elf";
+  if (auto done = host.replace_file(unpacked, *elf, 0644); !done) return done.error();
+  return unpacked;
 }
 
 std::vector<WantedModule> guest_modules(bool with_disk) {

@@ -18,6 +18,11 @@ struct FetchedKernel {
 // Fetches the distribution's kernel for virtual machines.
 Result<FetchedKernel> fetch_kernel(PackageFetcher& packages, const Distribution& distribution);
 
+// Unpacks the kernel to a file in `work`; "" when QEMU could not enter it, or it
+// is packed in a way that is not known.
+Result<fs::path> unpack_kernel(BakeSteps& unpacker, const fs::path& work,
+                               const FetchedKernel& kernel);
+
 // A module that an image loads at its start.
 struct WantedModule {
   std::string name{};

@@ -19,8 +19,9 @@ bool is_sha256(std::string_view text) {
 }
 
 using NamedBlob = std::pair<const char*, std::optional<BlobRef> ImageManifest::*>;
-constexpr std::array<NamedBlob, 4> blobs{{{"disk", &ImageManifest::disk},
+constexpr std::array<NamedBlob, 5> blobs{{{"disk", &ImageManifest::disk},
                                           {"kernel", &ImageManifest::kernel},
+                                          {"direct_kernel", &ImageManifest::direct_kernel},
                                           {"modules", &ImageManifest::modules},
                                           {"root", &ImageManifest::root}}};
 
@@ -63,11 +64,17 @@ Result<int> read_schema(JsonReader& reader) {
 
 }  // namespace
 
+std::vector<BlobRef> ImageManifest::files() const {
+  std::vector<BlobRef> all;
+  for (const auto& [key, member] : blobs) {
+    if (this->*member) all.push_back(*(this->*member));
+  }
+  return all;
+}
+
 std::uint64_t ImageManifest::size() const {
   std::uint64_t sum = 0;
-  for (const auto& [key, member] : blobs) {
-    if (this->*member) sum += (this->*member)->size;
-  }
+  for (const BlobRef& file : files()) sum += file.size;
   return sum;
 }
 

@@ -90,14 +90,6 @@ bool is_composed(const fs::path& file, const std::vector<fs::path>& parts) {
   return !failure && size >= least;
 }
 
-std::vector<BlobRef> blobs_of(const ImageManifest& manifest) {
-  std::vector<BlobRef> all;
-  for (const auto& blob : {manifest.disk, manifest.kernel, manifest.modules, manifest.root}) {
-    if (blob) all.push_back(*blob);
-  }
-  return all;
-}
-
 // Why an image cannot be started by this program, or "".
 std::string start_problem(const ImageManifest& manifest) {
   if (manifest.boot != "kernel") {
@@ -159,7 +151,7 @@ Result<Image> ImageStore::start_from(const ImageManifest& manifest) const {
                  cat("base image '", manifest.name, "' is unusable: ", why, "; bake it again")};
   };
   if (const std::string problem = start_problem(manifest); !problem.empty()) return refuse(problem);
-  for (const BlobRef& blob : blobs_of(manifest)) {
+  for (const BlobRef& blob : manifest.files()) {
     mark_used(blob_path(blob));
     const std::string problem = blob_problem(blob_path(blob), blob);
     if (!problem.empty()) return refuse(problem);
@@ -168,7 +160,7 @@ Result<Image> ImageStore::start_from(const ImageManifest& manifest) const {
   if (!initrd) return in_context(cat("base image '", manifest.name, "'"), initrd.error());
   Image image;
   image.name = manifest.name;
-  image.kernel = blob_path(*manifest.kernel);
+  image.kernel = blob_path(manifest.direct_kernel.value_or(*manifest.kernel));
   image.initrd = std::move(initrd).value();
   if (manifest.disk) image.disk = blob_path(*manifest.disk);
   image.disk_bytes = manifest.disk ? manifest.disk_bytes : 0;
@@ -230,7 +222,7 @@ ListedImage ImageStore::describe(const std::string& name, bool foreign) const {
   listed.manifest = found->value();
   listed.size = listed.manifest.size();
   listed.problem = start_problem(listed.manifest);
-  for (const BlobRef& blob : blobs_of(listed.manifest)) {
+  for (const BlobRef& blob : listed.manifest.files()) {
     if (listed.problem.empty()) listed.problem = blob_problem(blob_path(blob), blob);
   }
   return listed;
@@ -265,7 +257,7 @@ Result<void> ImageStore::verify(const std::string& name) const {
     if (!size) return size.error();
     return {};
   }
-  for (const BlobRef& blob : blobs_of(**found)) {
+  for (const BlobRef& blob : (*found)->files()) {
     const auto digest = sha256_of_file(blob_path(blob));
     if (!digest) return in_context(cat("base image '", name, "'"), digest.error());
     if (*digest == blob.sha256) continue;
@@ -310,7 +302,7 @@ Result<void> ImageStore::publish(const ImageManifest& manifest) const {
   if (!stays_inside(config_.dir, file)) return invalid_name(manifest.name);
   const auto lock = lock_file(config_.dir / ".lock", LockMode::exclusive);
   if (!lock) return lock.error();
-  for (const BlobRef& blob : blobs_of(manifest)) {
+  for (const BlobRef& blob : manifest.files()) {
     const std::string problem = blob_problem(blob_path(blob), blob);
     if (!problem.empty()) return Error{ErrorCode::internal, problem};
   }

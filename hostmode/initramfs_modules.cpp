@@ -3,33 +3,16 @@
 #include <elf.h>
 
 #include <algorithm>
-#include <cstring>
-#include <optional>
 #include <set>
 
 #include "base/text.h"
+#include "hostmode/elf_bytes.h"
 
 namespace fuse {
 namespace {
 
 Error not_a_module(std::string_view why) {
   return Error{ErrorCode::invalid_argument, cat("not a kernel module: ", why)};
-}
-
-// A structure of the file at `offset`, wherever it is aligned; nothing when it
-// would lie outside.
-template <class T>
-std::optional<T> read_at(std::string_view bytes, std::uint64_t offset) {
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
-  T value{};
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
-
-std::optional<std::string_view> slice(std::string_view bytes, std::uint64_t offset,
-                                      std::uint64_t size) {
-  if (offset > bytes.size() || bytes.size() - offset < size) return std::nullopt;
-  return bytes.substr(offset, size);
 }
 
 std::string_view text_at(std::string_view table, std::uint64_t offset) {

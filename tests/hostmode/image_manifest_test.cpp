@@ -13,6 +13,7 @@ ImageManifest full() {
   manifest.disk = BlobRef{std::string(64, 'a'), 1000};
   manifest.disk_bytes = 4096;
   manifest.kernel = BlobRef{std::string(64, 'b'), 200};
+  manifest.direct_kernel = BlobRef{std::string(64, 'e'), 500};
   manifest.modules = BlobRef{std::string(64, 'c'), 30};
   manifest.init = "/sbin/init";
   manifest.os = "debian 12";
@@ -42,8 +43,9 @@ TEST_CASE("a manifest reads back as it was written") {
   REQUIRE(read);
   CHECK(to_text(*read) == to_text(manifest));
   CHECK(read->disk == manifest.disk);
+  CHECK(read->direct_kernel == manifest.direct_kernel);
   CHECK(read->root == std::nullopt);
-  CHECK(read->size() == 1230);
+  CHECK(read->size() == 1730);
   CHECK(read->disk_bytes == 4096);
   CHECK(read->init == "/sbin/init");
 }

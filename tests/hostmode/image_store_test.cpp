@@ -36,6 +36,20 @@ TEST_CASE("a published image resolves to its files and an initramfs with our age
   CHECK(initrd.find(agent) != std::string::npos);
 }
 
+TEST_CASE("a kernel that can be entered at once is started instead of the packed one") {
+  const StoreFixture images;
+  ImageManifest manifest = images.manifest("micro");
+  manifest.direct_kernel = images.blob(4000);
+  REQUIRE(images.store.publish(manifest));
+  const auto image = images.store.resolve("micro");
+  REQUIRE(image);
+  CHECK(image->kernel == images.store.blob_path(*manifest.direct_kernel));
+  fs::remove(image->kernel);
+  CHECK(refusal(images.store, "micro") ==
+        cat("base image 'micro' is unusable: ", image->kernel.native(),
+            " is missing; bake it again"));
+}
+
 TEST_CASE("the initramfs is put together once a build of the agent and modules") {
   const StoreFixture images;
   images.publish("micro");
