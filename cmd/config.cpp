@@ -13,6 +13,15 @@ std::string value_of(const Variables& variables, const std::string& name) {
   return variables(name).value_or("");
 }
 
+// Empty when it is not set.  The background process works in another folder, so
+// that a relative one would be another there.
+Result<fs::path> absolute_path(const Variables& variables, const std::string& name) {
+  fs::path path = value_of(variables, name);
+  if (path.empty() || path.is_absolute()) return path;
+  return Error{ErrorCode::invalid_argument,
+               cat(name, " must be an absolute path, got \"", path.native(), "\"")};
+}
+
 // $NAME/fuse, or ~/FALLBACK/fuse.  The XDG rules ignore relative values.
 std::optional<fs::path> user_dir(const Variables& variables, const std::string& name,
                                  const fs::path& fallback) {
@@ -35,13 +44,10 @@ Variables process_variables() {
 
 Result<Config> read_config(const Variables& variables) {
   Config config{.accel = value_of(variables, "FUSE_ACCEL")};
-  const fs::path named = value_of(variables, "FUSE_STATE");
-  if (!named.empty()) {
-    if (!named.is_absolute()) {
-      return Error{ErrorCode::invalid_argument,
-                   cat("FUSE_STATE must be an absolute path, got \"", named.native(), "\"")};
-    }
-    config.state_dir = named.lexically_normal();
+  const auto named = absolute_path(variables, "FUSE_STATE");
+  if (!named) return named.error();
+  if (!named->empty()) {
+    config.state_dir = named->lexically_normal();
   } else if (const auto dir = user_dir(variables, "XDG_STATE_HOME", ".local/state")) {
     config.state_dir = dir->lexically_normal();
   } else {
@@ -49,8 +55,9 @@ Result<Config> read_config(const Variables& variables) {
                  "there is no place for fuse's state: set HOME, XDG_STATE_HOME or FUSE_STATE to "
                  "an absolute path"};
   }
-  config.images_dir = value_of(variables, "FUSE_IMAGES");
-  if (config.images_dir.empty()) config.images_dir = config.state_dir / "images";
+  const auto images = absolute_path(variables, "FUSE_IMAGES");
+  if (!images) return images.error();
+  config.images_dir = images->empty() ? config.state_dir / "images" : *images;
   return config;
 }
 
