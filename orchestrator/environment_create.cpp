@@ -117,25 +117,36 @@ Result<void> EnvironmentService::refuse_duplicate(const std::string& task_id) {
                cat("task already assigned: task ", task_id, " already assigned to vm ", id)};
 }
 
-// The placement is planned on what the fleet looked like; when that changed
-// before it was written down, it is planned again.
-Result<EnvironmentRow> EnvironmentService::place_and_insert(
-    const CreateEnvironmentRequest& request) {
-  for (int plan = 0; plan < most_plans; ++plan) {
-    if (auto free = refuse_duplicate(request.task_id); !free) return free.error();
-    const auto fleet = fleet_.look();
-    if (!fleet) return fleet.error();
+// Nobody is refused for what the fleet looked like some time ago.
+Result<Decision> EnvironmentService::decide(const ResourceSpec& spec, FleetView::Look look) {
+  auto decision = fleet_.use(look, [&](const Fleet& fleet) {
     const SteadyTime begun = clock_.steady();
-    const Decision decision = place(request.spec, *fleet, options_.policy);
+    Decision made = place(spec, fleet, options_.policy);
     if (options_.metrics != nullptr) {
       const std::chrono::duration<double> took = clock_.steady() - begun;
       options_.metrics->observe("orchestrator_placement_duration_seconds", {}, took.count());
     }
-    if (!decision.placement) return decision.refusal;
-    const auto row = new_row(request, *decision.placement);
+    return made;
+  });
+  const bool stale_refusal = decision && !decision->placement && look == FleetView::Look::recent;
+  return stale_refusal ? decide(spec, FleetView::Look::fresh) : decision;
+}
+
+// The placement is planned on what the fleet looked like; when that changed
+// before it was written down, it is planned again.
+Result<EnvironmentRow> EnvironmentService::place_and_insert(
+    const CreateEnvironmentRequest& request) {
+  auto look = FleetView::Look::recent;
+  for (int plan = 0; plan < most_plans; ++plan) {
+    if (auto free = refuse_duplicate(request.task_id); !free) return free.error();
+    const auto decision = decide(request.spec, std::exchange(look, FleetView::Look::fresh));
+    if (!decision) return decision.error();
+    if (!decision->placement) return decision->refusal;
+    const auto row = new_row(request, *decision->placement);
     if (!row) return row.error();
     auto done =
-        store_.run([&](StoreTx& tx) { return insert(tx, *row, request, *decision.placement); });
+        store_.run([&](StoreTx& tx) { return insert(tx, *row, request, *decision->placement); });
+    fleet_.note_change(decision->placement->host_id);
     if (done) return *row;
     if (is_unknown_commit(done.error())) {
       // The connection broke at the commit: what is there now tells.
@@ -185,6 +196,9 @@ Result<void> EnvironmentService::insert(StoreTx& tx, const EnvironmentRow& row,
     return is_unique_violation(done.error()) ? hitch("the task is taken") : done.error();
   }
   const std::string& uid = row.environment.uid;
+  auto reserved = tx.reservations.insert(
+      {.environment_uid = uid, .host_id = placement.host_id, .spec = request.spec});
+  if (!reserved) return reserved;
   if (auto done = bind_devices(tx, uid, placement); !done) return done;
   if (auto done = tx.deliveries.insert(uid, request); !done) return done;
   auto noted = tx.operations.insert({.id = new_ulid(row.created),

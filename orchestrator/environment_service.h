@@ -57,6 +57,7 @@ class EnvironmentService final : public EnvironmentApi {
   Result<Environment> create_checked(const CreateEnvironmentRequest& request,
                                      const CreateOptions& options);
   Result<EnvironmentRow> place_and_insert(const CreateEnvironmentRequest& request);
+  Result<Decision> decide(const ResourceSpec& spec, FleetView::Look look);
   Result<EnvironmentRow> new_row(const CreateEnvironmentRequest& request,
                                  const Placement& placement) const;
   Result<void> insert(StoreTx& tx, const EnvironmentRow& row,

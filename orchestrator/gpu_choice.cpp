@@ -342,6 +342,23 @@ std::variant<GpuChoice, PlacementReason> choose_gpus(const ResourceSpec& spec,
   return lists_devices(host.capacity) ? choose_devices(spec, host) : choose_by_count(spec, host);
 }
 
+FreeDevices count_free(const HostInfo& host) {
+  const auto count = [](const auto& listed, const std::vector<std::string>& used) {
+    return std::count_if(listed.begin(), listed.end(), [&](const auto& one) {
+      return std::find(used.begin(), used.end(), one.uuid) == used.end();
+    });
+  };
+  const HostCapacity& all = host.capacity;
+  FreeDevices free{.whole = std::int64_t{all.gpus} - host.allocated.gpus};
+  if (!all.gpu_devices.empty())
+    free.whole = count(all.gpu_devices, host.allocated.gpu_device_uuids);
+  free.instances = count(all.mig_instances, host.allocated.mig_instance_uuids);
+  if (all.mig_instances.empty()) {
+    for (const auto& [profile, declared] : all.mig_profiles) free.instances += declared;
+  }
+  return free;
+}
+
 bool serves_gpus(const ResourceSpec& spec, const HostInfo& host) {
   if (host.backend != Backend::qemu) return false;
   if (!spec.gpu_profile.empty()) {

@@ -18,6 +18,9 @@ struct GpuChoice {
 std::variant<GpuChoice, PlacementReason> choose_gpus(const ResourceSpec& spec,
                                                      const HostInfo& host);
 
+// What is free on the host, whatever it is.
+FreeDevices count_free(const HostInfo& host);
+
 // Whether the host has, in use or not, any device that such a spec could get.
 bool serves_gpus(const ResourceSpec& spec, const HostInfo& host);
 

@@ -87,28 +87,30 @@ Result<HostInfo> HostService::register_host(const RegisterHostRequest& given) {
 Result<HostPage> HostService::list_hosts(std::int64_t limit, const std::string& cursor) {
   const auto after = decode_cursor(cursor);
   if (!after) return after.error();
-  const auto fleet = fleet_.look();
-  if (!fleet) return fleet.error();
   const auto size = static_cast<std::size_t>(page_size(limit));
-  HostPage page;
-  for (const FleetHost& host : *fleet) {
-    if (host.info.id <= after->id) continue;
-    if (page.hosts.size() == size) {
-      page.next_cursor = encode_cursor({.id = page.hosts.back().id});
-      break;
+  return fleet_.use(FleetView::Look::fresh, [&](const Fleet& fleet) {
+    HostPage page;
+    for (const FleetHost& host : fleet) {
+      if (host.info.id <= after->id) continue;
+      if (page.hosts.size() == size) {
+        page.next_cursor = encode_cursor({.id = page.hosts.back().id});
+        break;
+      }
+      page.hosts.push_back(host.info);
     }
-    page.hosts.push_back(host.info);
-  }
-  return page;
+    return page;
+  });
 }
 
 Result<HostInfo> HostService::get_host(const std::string& id) {
-  const auto fleet = fleet_.look();
-  if (!fleet) return fleet.error();
-  const auto found =
-      std::ranges::find_if(*fleet, [&](const FleetHost& host) { return host.info.id == id; });
-  if (found == fleet->end()) return no_such_host(id);
-  return found->info;
+  const auto found = fleet_.use(FleetView::Look::fresh, [&](const Fleet& fleet) {
+    const auto host =
+        std::ranges::find_if(fleet, [&](const FleetHost& one) { return one.info.id == id; });
+    return host == fleet.end() ? std::optional<HostInfo>() : host->info;
+  });
+  if (!found) return found.error();
+  if (!*found) return no_such_host(id);
+  return **found;
 }
 
 Result<void> HostService::change_host(const std::string& id, HostAction action) {
@@ -145,13 +147,13 @@ Result<Explanation> HostService::explain(const ResourceSpec& spec) {
   const CreateEnvironmentRequest request = with_defaults({.task_id = "explain", .spec = spec});
   const auto host_exists = [](const std::string& /*id*/) -> Result<void> { return {}; };
   if (auto valid = validate(request, {.host_exists = host_exists}); !valid) return valid.error();
-  const auto fleet = fleet_.look();
-  if (!fleet) return fleet.error();
-  Decision decision = place(request.spec, *fleet, options_.policy);
-  Explanation out{.message = std::move(decision.refusal.message),
-                  .hosts = std::move(decision.hosts)};
-  if (decision.placement) out.host_id = decision.placement->host_id;
-  return out;
+  return fleet_.use(FleetView::Look::fresh, [&](const Fleet& fleet) {
+    Decision decision = fuse::explain(request.spec, fleet, options_.policy);
+    Explanation out{.message = std::move(decision.refusal.message),
+                    .hosts = std::move(decision.hosts)};
+    if (decision.placement) out.host_id = decision.placement->host_id;
+    return out;
+  });
 }
 
 }  // namespace fuse

@@ -1,8 +1,12 @@
 #include "orchestrator/migrations.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
+#include "base/json_reader.h"
 #include "base/text.h"
+#include "orchestrator/api/json.h"
+#include "orchestrator/tables.h"
 
 namespace fuse {
 
@@ -109,7 +113,43 @@ constexpr std::array<std::string_view, 4> second = {
 ))",
 };
 
-constexpr std::array<Migration, 2> all = {{{1, first}, {2, second}}};
+// What live environments take of their hosts, so that it can be summed up by the
+// database.
+constexpr std::array<std::string_view, 2> third = {
+    R"(CREATE TABLE reservations (
+  environment_uid TEXT PRIMARY KEY REFERENCES environments (uid) ON DELETE CASCADE,
+  host_id TEXT NOT NULL,
+  cpus BIGINT NOT NULL,
+  ram_mb BIGINT NOT NULL,
+  storage_gb BIGINT NOT NULL,
+  gpus BIGINT NOT NULL,
+  gpu_profile TEXT NOT NULL
+))",
+    "CREATE INDEX reservations_by_host ON reservations (host_id)",
+};
+
+Result<void> reserve_for_the_living(SqlConnection& sql) {
+  const auto rows =
+      sql.query("SELECT uid, host_id, body FROM environments WHERE ended IS NULL", {});
+  if (!rows) return rows.error();
+  ReservationTable reservations(sql);
+  for (const SqlRow& row : *rows) {
+    const auto body = parse_json(row.text("body"));
+    if (!body) return in_context(cat("environment ", row.text("uid")), body.error());
+    const auto environment = parse_environment(*body);
+    if (!environment) {
+      return in_context(cat("environment ", row.text("uid")), environment.error());
+    }
+    auto done = reservations.insert({.environment_uid = row.text("uid"),
+                                     .host_id = row.text("host_id"),
+                                     .spec = environment->spec});
+    if (!done) return done;
+  }
+  return {};
+}
+
+constexpr std::array<Migration, 3> all = {
+    {{1, first}, {2, second}, {3, third, reserve_for_the_living}}};
 
 std::string with_types(std::string_view statement, const SqlConnection& sql) {
   constexpr std::string_view mark = "{blob}";
@@ -154,6 +194,10 @@ Result<void> apply(SqlConnection& sql, std::span<const Migration> steps) {
       if (auto done = sql.execute(with_types(statement, sql), {}); !done) {
         return in_context(cat("bring the database to version ", step.version), done.error());
       }
+    }
+    if (step.fill == nullptr) continue;
+    if (auto done = step.fill(sql); !done) {
+      return in_context(cat("bring the database to version ", step.version), done.error());
     }
   }
   auto noted = sql.execute(

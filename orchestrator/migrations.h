@@ -8,10 +8,12 @@
 namespace fuse {
 
 // What brings a database from the version before to `version`: statements that
-// SQLite and PostgreSQL both understand, `{blob}` standing for the type of bytes.
+// SQLite and PostgreSQL both understand, `{blob}` standing for the type of bytes,
+// then what is not for SQL alone.
 struct Migration {
   std::int64_t version = 0;
   std::span<const std::string_view> statements{};
+  Result<void> (*fill)(SqlConnection& sql) = nullptr;
 };
 
 // This program's, from 1 without a gap.

@@ -160,6 +160,7 @@ Result<Onward> end(Applying& a) {
   a.row.ended = a.time.now;
   if (auto done = save(a); !done) return done.error();
   if (auto done = a.tx.bindings.release(uid); !done) return done.error();
+  if (auto done = a.tx.reservations.release(uid); !done) return done.error();
   if (auto done = a.tx.deliveries.erase(uid); !done) return done.error();
   if (auto done = a.tx.hosts.touch(a.row.environment.host_id); !done) return done.error();
   if (auto done = a.tx.operations.remove(a.operation.id); !done) return done.error();

@@ -73,6 +73,23 @@ struct BindingRow {
   DeviceKind kind = DeviceKind::gpu;
 };
 
+// What is set aside on a host for an environment.
+struct ReservationRow {
+  std::string environment_uid{};
+  std::string host_id{};
+  ResourceSpec spec{};  // its amounts, gpus and gpu_profile
+};
+
+// What is set aside for all those of one profile.
+struct ReservationSum {
+  std::string gpu_profile{};
+  std::int32_t environments = 0;
+  std::int32_t cpus = 0;
+  std::int32_t ram_mb = 0;
+  std::int32_t storage_gb = 0;
+  std::int32_t gpus = 0;
+};
+
 // A key that a caller may use; of the key itself only its SHA-256 is kept.
 struct ApiKeyRow {
   std::string id{};

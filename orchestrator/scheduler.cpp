@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <tuple>
 
 #include "base/text.h"
 #include "orchestrator/gpu_choice.h"
@@ -14,49 +13,11 @@ namespace {
 
 constexpr std::string_view no_capacity = "no host has sufficient capacity";
 
-// Says why a host cannot run a spec, or nothing when it can.
-using Gate = std::optional<PlacementReason> (*)(const ResourceSpec& spec, const HostInfo& host);
-
-std::optional<PlacementReason> is_pinned(const ResourceSpec& spec, const HostInfo& host) {
-  if (spec.host_id.empty() || spec.host_id == host.id) return std::nullopt;
-  return PlacementReason{"pin", "is not the host that was asked for", host.id, spec.host_id};
+std::string arch_of(const HostInfo& host) {
+  return canonical_arch(host.arch.empty() ? host.capacity.arch : host.arch);
 }
 
-std::optional<PlacementReason> is_active(const ResourceSpec& /*spec*/, const HostInfo& host) {
-  if (host.state == HostState::active) return std::nullopt;
-  const std::string state(to_string(host.state));
-  return PlacementReason{"state", cat("is ", state, ", not active"), state, "active"};
-}
-
-std::optional<PlacementReason> is_reachable(const ResourceSpec& /*spec*/, const HostInfo& host) {
-  if (host.reachable) return std::nullopt;
-  return PlacementReason{"unreachable", "does not answer", "unreachable", "reachable"};
-}
-
-std::optional<PlacementReason> is_in_region(const ResourceSpec& spec, const HostInfo& host) {
-  if (spec.region.empty() || spec.region == host.region) return std::nullopt;
-  return PlacementReason{
-      "region", cat("is in region \"", host.region, "\", the spec requires \"", spec.region, '"'),
-      host.region, spec.region};
-}
-
-std::optional<PlacementReason> has_arch(const ResourceSpec& spec, const HostInfo& host) {
-  if (spec.arch.empty()) return std::nullopt;
-  const std::string have = canonical_arch(host.arch.empty() ? host.capacity.arch : host.arch);
-  const std::string want = canonical_arch(spec.arch);
-  if (have == want) return std::nullopt;
-  return PlacementReason{"arch", cat("is ", have, ", the spec requires ", want), have, want};
-}
-
-std::optional<PlacementReason> has_backend(const ResourceSpec& spec, const HostInfo& host) {
-  if (spec.gpus <= 0 || host.backend == Backend::qemu) return std::nullopt;
-  const std::string backend(to_string(host.backend));
-  return PlacementReason{"backend",
-                         cat("has backend \"", backend, "\", gpu environments require \"qemu\""),
-                         backend, "qemu"};
-}
-
-std::optional<PlacementReason> has_labels(const ResourceSpec& spec, const HostInfo& host) {
+std::vector<std::string> missing_labels(const ResourceSpec& spec, const HostInfo& host) {
   std::vector<std::string> missing;
   for (const auto& [key, value] : spec.labels) {
     const auto found = host.labels.find(key);
@@ -64,13 +25,79 @@ std::optional<PlacementReason> has_labels(const ResourceSpec& spec, const HostIn
       missing.push_back(cat(key, '=', value));
     }
   }
-  if (missing.empty()) return std::nullopt;
-  return PlacementReason{"label", cat("does not have labels ", join(missing, ",")), "",
-                         join(missing, ",")};
+  return missing;
 }
 
-constexpr std::array<Gate, 7> gates = {is_pinned, is_active,   is_reachable, is_in_region,
-                                       has_arch,  has_backend, has_labels};
+// What a host must be to run a spec, and the words for one that is not.
+struct Gate {
+  bool (*lets_pass)(const ResourceSpec& spec, const HostInfo& host);
+  PlacementReason (*refusal)(const ResourceSpec& spec, const HostInfo& host);
+};
+
+constexpr Gate pin = {
+    [](const ResourceSpec& spec, const HostInfo& host) {
+      return spec.host_id.empty() || spec.host_id == host.id;
+    },
+    [](const ResourceSpec& spec, const HostInfo& host) {
+      return PlacementReason{"pin", "is not the host that was asked for", host.id, spec.host_id};
+    }};
+
+constexpr Gate active = {
+    [](const ResourceSpec& /*spec*/, const HostInfo& host) {
+      return host.state == HostState::active;
+    },
+    [](const ResourceSpec& /*spec*/, const HostInfo& host) {
+      const std::string state(to_string(host.state));
+      return PlacementReason{"state", cat("is ", state, ", not active"), state, "active"};
+    }};
+
+constexpr Gate reachable = {
+    [](const ResourceSpec& /*spec*/, const HostInfo& host) { return host.reachable; },
+    [](const ResourceSpec& /*spec*/, const HostInfo& /*host*/) {
+      return PlacementReason{"unreachable", "does not answer", "unreachable", "reachable"};
+    }};
+
+constexpr Gate region = {[](const ResourceSpec& spec, const HostInfo& host) {
+                           return spec.region.empty() || spec.region == host.region;
+                         },
+                         [](const ResourceSpec& spec, const HostInfo& host) {
+                           return PlacementReason{"region",
+                                                  cat("is in region \"", host.region,
+                                                      "\", the spec requires \"", spec.region, '"'),
+                                                  host.region, spec.region};
+                         }};
+
+constexpr Gate arch = {
+    [](const ResourceSpec& spec, const HostInfo& host) {
+      return spec.arch.empty() || arch_of(host) == canonical_arch(spec.arch);
+    },
+    [](const ResourceSpec& spec, const HostInfo& host) {
+      const std::string have = arch_of(host);
+      const std::string want = canonical_arch(spec.arch);
+      return PlacementReason{"arch", cat("is ", have, ", the spec requires ", want), have, want};
+    }};
+
+constexpr Gate backend = {
+    [](const ResourceSpec& spec, const HostInfo& host) {
+      return spec.gpus <= 0 || host.backend == Backend::qemu;
+    },
+    [](const ResourceSpec& /*spec*/, const HostInfo& host) {
+      const std::string have(to_string(host.backend));
+      return PlacementReason{"backend",
+                             cat("has backend \"", have, "\", gpu environments require \"qemu\""),
+                             have, "qemu"};
+    }};
+
+constexpr Gate labels = {
+    [](const ResourceSpec& spec, const HostInfo& host) {
+      return spec.labels.empty() || missing_labels(spec, host).empty();
+    },
+    [](const ResourceSpec& spec, const HostInfo& host) {
+      const std::string missing = join(missing_labels(spec, host), ",");
+      return PlacementReason{"label", cat("does not have labels ", missing), "", missing};
+    }};
+
+constexpr std::array<Gate, 7> gates = {pin, active, reachable, region, arch, backend, labels};
 
 // An amount that can be used up.
 struct Amount {
@@ -79,20 +106,27 @@ struct Amount {
   std::int64_t capacity = 0;
   std::int64_t allocated = 0;
   std::int64_t want = 0;
+
+  [[nodiscard]] std::int64_t free() const {
+    return std::max<std::int64_t>(0, capacity - allocated);
+  }
 };
 
-std::vector<PlacementReason> shortages(const ResourceSpec& spec, const HostInfo& host) {
+std::array<Amount, 4> amounts(const ResourceSpec& spec, const HostInfo& host) {
   const HostCapacity& all = host.capacity;
   const HostCapacity& used = host.allocated;
-  const std::array<Amount, 4> amounts = {{
+  return {{
       {"cpu", " cpus", all.cpus, used.cpus, spec.cpus},
       {"memory", " MiB of memory", all.ram_mb, used.ram_mb, spec.ram_mb},
       {"storage", " GiB of disk", all.storage_gb, used.storage_gb, spec.storage_gb},
       {"slots", " places for a vm", all.vm_count, used.vm_count, 1},
   }};
+}
+
+std::vector<PlacementReason> shortages(const ResourceSpec& spec, const HostInfo& host) {
   std::vector<PlacementReason> out;
-  for (const Amount& amount : amounts) {
-    const std::int64_t free = std::max<std::int64_t>(0, amount.capacity - amount.allocated);
+  for (const Amount& amount : amounts(spec, host)) {
+    const std::int64_t free = amount.free();
     if (amount.want <= free) continue;
     out.push_back({std::string(amount.code),
                    cat("has ", free, " of ", amount.want, amount.unit, " free"),
@@ -101,49 +135,96 @@ std::vector<PlacementReason> shortages(const ResourceSpec& spec, const HostInfo&
   return out;
 }
 
-struct Candidate {
-  const FleetHost* host = nullptr;
-  GpuChoice devices{};
-  std::int64_t score = 0;
-};
+std::int64_t score_of(const HostInfo& host) {
+  const std::int64_t free_cpus = std::int64_t{host.capacity.cpus} - host.allocated.cpus;
+  const std::int64_t free_ram = std::int64_t{host.capacity.ram_mb} - host.allocated.ram_mb;
+  return free_cpus * 10'000 + free_ram;
+}
 
-// The verdict on one host, and what it would be given there.
-HostVerdict judge(const ResourceSpec& spec, const FleetHost& host, Candidate& candidate) {
+// The verdict on one host.
+HostVerdict judge(const ResourceSpec& spec, const FleetHost& host) {
   HostVerdict verdict{.host_id = host.info.id, .gpu_summary = host.info.capacity.gpu_summary};
-  for (const Gate gate : gates) {
-    if (auto refusal = gate(spec, host.info)) {
-      verdict.reasons.push_back(*std::move(refusal));
-      return verdict;
-    }
+  for (const Gate& gate : gates) {
+    if (gate.lets_pass(spec, host.info)) continue;
+    verdict.reasons.push_back(gate.refusal(spec, host.info));
+    return verdict;
   }
+  verdict.score = score_of(host.info);
   verdict.reasons = shortages(spec, host.info);
   auto devices = choose_gpus(spec, host.info);
   if (auto* refusal = std::get_if<PlacementReason>(&devices)) {
     verdict.reasons.push_back(std::move(*refusal));
-  } else {
-    candidate.devices = std::get<GpuChoice>(std::move(devices));
   }
-  const std::int64_t free_cpus = std::int64_t{host.info.capacity.cpus} - host.info.allocated.cpus;
-  const std::int64_t free_ram =
-      std::int64_t{host.info.capacity.ram_mb} - host.info.allocated.ram_mb;
-  verdict.score = free_cpus * 10'000 + free_ram;
-  candidate.host = &host;
-  candidate.score = verdict.score;
   return verdict;
 }
 
-// Hosts without GPUs' machinery come first for work that needs none.
-const Candidate& pick(const ResourceSpec& spec, const std::vector<Candidate>& candidates,
-                      PlacementPolicy policy) {
-  const auto rank = [&](const Candidate& candidate) {
-    const bool second_choice = spec.gpus <= 0 && candidate.host->info.backend == Backend::qemu;
-    const std::int64_t score =
-        policy == PlacementPolicy::spread ? -candidate.score : candidate.score;
-    return std::make_tuple(second_choice, score, std::string_view(candidate.host->info.id));
-  };
-  return *std::min_element(
-      candidates.begin(), candidates.end(),
-      [&](const Candidate& a, const Candidate& b) { return rank(a) < rank(b); });
+std::vector<HostVerdict> judge_all(const ResourceSpec& spec, const Fleet& fleet) {
+  std::vector<HostVerdict> verdicts;
+  verdicts.reserve(fleet.size());
+  for (const FleetHost& host : fleet) verdicts.push_back(judge(spec, host));
+  return verdicts;
+}
+
+// Whether the host may do, as far as can be told without looking at each device.
+bool may_take(const ResourceSpec& spec, const FleetHost& host) {
+  for (const Amount& amount : amounts(spec, host.info)) {
+    if (amount.want > amount.free()) return false;
+  }
+  if (spec.gpus > 0) {
+    const FreeDevices free = host.free ? *host.free : count_free(host.info);
+    if ((spec.gpu_profile.empty() ? free.whole : free.instances) < spec.gpus) return false;
+  }
+  return std::all_of(gates.begin(), gates.end(),
+                     [&](const Gate& gate) { return gate.lets_pass(spec, host.info); });
+}
+
+struct Candidate {
+  const FleetHost* host = nullptr;
+  bool second_choice = false;
+  std::int64_t score = 0;  // lower is better
+};
+
+// The better first.  Hosts without GPUs' machinery come first for work that needs
+// none.
+bool better(const Candidate& a, const Candidate& b) {
+  if (a.second_choice != b.second_choice) return b.second_choice;
+  if (a.score != b.score) return a.score < b.score;
+  return a.host->info.id < b.host->info.id;
+}
+
+std::vector<Candidate> candidates_for(const ResourceSpec& spec, const Fleet& fleet,
+                                      PlacementPolicy policy) {
+  std::vector<Candidate> out;
+  for (const FleetHost& host : fleet) {
+    if (!may_take(spec, host)) continue;
+    const std::int64_t score = score_of(host.info);
+    out.push_back({.host = &host,
+                   .second_choice = spec.gpus <= 0 && host.info.backend == Backend::qemu,
+                   .score = policy == PlacementPolicy::spread ? -score : score});
+  }
+  return out;
+}
+
+// The best host whose devices will do.  Only as many are put in order, and have
+// their devices looked at, as are needed.
+std::optional<Placement> find_place(const ResourceSpec& spec, const Fleet& fleet,
+                                    PlacementPolicy policy) {
+  auto candidates = candidates_for(spec, fleet, policy);
+  const auto worse = [](const Candidate& a, const Candidate& b) { return better(b, a); };
+  std::make_heap(candidates.begin(), candidates.end(), worse);
+  while (!candidates.empty()) {
+    const FleetHost& host = *candidates.front().host;
+    auto devices = choose_gpus(spec, host.info);
+    if (auto* choice = std::get_if<GpuChoice>(&devices)) {
+      return Placement{.host_id = host.info.id,
+                       .host_version = host.version,
+                       .gpu_device_uuids = std::move(choice->gpu_device_uuids),
+                       .mig_instance_uuids = std::move(choice->mig_instance_uuids)};
+    }
+    std::pop_heap(candidates.begin(), candidates.end(), worse);
+    candidates.pop_back();
+  }
+  return std::nullopt;
 }
 
 std::string size_words(const ResourceSpec& spec) {
@@ -196,7 +277,7 @@ std::string fleet_message(const ResourceSpec& spec, const Fleet& fleet) {
                " schedulable hosts serves gpus");
   }
   if (!spec.labels.empty() && schedulable_hosts > 0 &&
-      !any([&](const HostInfo& host) { return !has_labels(spec, host); })) {
+      !any([&](const HostInfo& host) { return labels.lets_pass(spec, host); })) {
     const std::string gpus = spec.gpus > 0 ? cat(" (for ", gpu_words(spec), ')') : std::string();
     return cat("no host matches the requested placement labels: ", label_words(spec),
                " matched none of ", schedulable_hosts, " schedulable hosts", gpus);
@@ -289,22 +370,14 @@ std::string canonical_arch(const std::string& arch) {
 }
 
 Decision place(const ResourceSpec& spec, const Fleet& fleet, PlacementPolicy policy) {
-  Decision decision;
-  std::vector<Candidate> candidates;
-  for (const FleetHost& host : fleet) {
-    Candidate candidate;
-    decision.hosts.push_back(judge(spec, host, candidate));
-    if (decision.hosts.back().reasons.empty()) candidates.push_back(std::move(candidate));
-  }
-  if (candidates.empty()) {
-    decision.refusal = refusal_of(spec, fleet, decision.hosts);
-    return decision;
-  }
-  const Candidate& best = pick(spec, candidates, policy);
-  decision.placement = Placement{.host_id = best.host->info.id,
-                                 .host_version = best.host->version,
-                                 .gpu_device_uuids = best.devices.gpu_device_uuids,
-                                 .mig_instance_uuids = best.devices.mig_instance_uuids};
+  Decision decision{.placement = find_place(spec, fleet, policy)};
+  if (!decision.placement) decision.refusal = refusal_of(spec, fleet, judge_all(spec, fleet));
+  return decision;
+}
+
+Decision explain(const ResourceSpec& spec, const Fleet& fleet, PlacementPolicy policy) {
+  Decision decision{.placement = find_place(spec, fleet, policy), .hosts = judge_all(spec, fleet)};
+  if (!decision.placement) decision.refusal = refusal_of(spec, fleet, decision.hosts);
   return decision;
 }
 

@@ -20,6 +20,7 @@ struct StoreTx {
         events(sql, touched),
         hosts(sql, key),
         bindings(sql),
+        reservations(sql),
         deliveries(sql, key),
         credentials(sql),
         leases(sql) {}
@@ -33,6 +34,7 @@ struct StoreTx {
   EventTable events;
   HostTable hosts;
   BindingTable bindings;
+  ReservationTable reservations;
   DeliveryTable deliveries;
   CredentialTable credentials;
   LeaseTable leases;

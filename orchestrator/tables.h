@@ -122,6 +122,17 @@ class BindingTable {
   SqlConnection& sql_;
 };
 
+class ReservationTable {
+ public:
+  explicit ReservationTable(SqlConnection& sql) : sql_(sql) {}
+  Result<void> insert(const ReservationRow& row);
+  Result<std::vector<ReservationSum>> on_host(const std::string& host_id);
+  Result<void> release(const std::string& uid);
+
+ private:
+  SqlConnection& sql_;
+};
+
 // What a create needs until it is delivered, unreadable without the key.
 class DeliveryTable {
  public:

@@ -38,8 +38,7 @@ JobStatus ended_job() {
 void check_all_free(Engine& engine) {
   CHECK(engine.host.vms().empty());
   CHECK(engine.host.violations().empty());
-  const auto fleet = must(engine.service.fleet().look());
-  const HostCapacity& used = fleet.at(0).info.allocated;
+  const HostCapacity used = must(engine.fleet.get_host("local")).allocated;
   CHECK(used.cpus == 0);
   CHECK(used.vm_count == 0);
   CHECK(used.gpu_device_uuids.empty());

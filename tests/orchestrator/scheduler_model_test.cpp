@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
+#include "orchestrator/gpu_choice.h"
 #include "orchestrator/scheduler.h"
 #include "tests/catch.h"
 
@@ -192,6 +194,30 @@ bool devices_are_right(const HostInfo& host, const ResourceSpec& spec, const Pla
                        }) == spec.gpus;
 }
 
+void check_same(const Decision& placed, const Decision& explained) {
+  CHECK(placed.refusal.message == explained.refusal.message);
+  REQUIRE(placed.placement.has_value() == explained.placement.has_value());
+  if (!placed.placement) return;
+  CHECK(placed.placement->host_id == explained.placement->host_id);
+  CHECK(placed.placement->gpu_device_uuids == explained.placement->gpu_device_uuids);
+  CHECK(placed.placement->mig_instance_uuids == explained.placement->mig_instance_uuids);
+}
+
+// That no host that could take it as well comes before the one that was taken.
+void check_best(const ResourceSpec& spec, const Fleet& fleet, PlacementPolicy policy,
+                const Placement& placement) {
+  const auto rank = [&](const HostInfo& host) {
+    const bool keeps_gpus_idle = spec.gpus == 0 && host.backend == Backend::qemu;
+    const int free = (host.capacity.cpus - host.allocated.cpus) * 10'000 + host.capacity.ram_mb -
+                     host.allocated.ram_mb;
+    return std::tuple(keeps_gpus_idle, policy == PlacementPolicy::spread ? -free : free, host.id);
+  };
+  const auto taken = rank(host_named(fleet, placement.host_id));
+  for (const FleetHost& host : fleet) {
+    if (model_fits(host.info, spec)) CHECK(taken <= rank(host.info));
+  }
+}
+
 TEST_CASE("placing agrees with trying everything, on random fleets") {
   int placed = 0;
   int refused = 0;
@@ -201,8 +227,14 @@ TEST_CASE("placing agrees with trying everything, on random fleets") {
     const int hosts = draw.below(5);
     for (int i = 0; i < hosts; ++i) fleet.push_back(random_host(draw, cat("h", i)));
     const ResourceSpec spec = random_spec(draw);
-    const Decision decision = place(spec, fleet);
+    const auto policy = draw.one_in(2) ? PlacementPolicy::spread : PlacementPolicy::binpack;
+    const Decision decision = explain(spec, fleet, policy);
     INFO("seed " << seed);
+    if (draw.one_in(2)) {
+      for (FleetHost& host : fleet) host.free = count_free(host.info);
+    }
+    check_same(place(spec, fleet, policy), decision);
+    if (decision.placement) check_best(spec, fleet, policy, *decision.placement);
     bool any = false;
     for (const HostVerdict& verdict : decision.hosts) {
       const bool fits = model_fits(host_named(fleet, verdict.host_id), spec);

@@ -43,7 +43,7 @@ std::string refusal(const ResourceSpec& spec, const Fleet& fleet) {
 }
 
 std::string first_gate(const ResourceSpec& spec, const FleetHost& one) {
-  const Decision decision = place(spec, {one});
+  const Decision decision = explain(spec, {one});
   REQUIRE(decision.hosts.size() == 1);
   return decision.hosts[0].reasons.empty() ? "" : decision.hosts[0].reasons[0].code;
 }
@@ -114,7 +114,7 @@ TEST_CASE("each gate refuses what it is for") {
 TEST_CASE("every amount that is short is told, with what there is and what is wanted") {
   FleetHost one = host("h");
   one.info.allocated = {.cpus = 7, .ram_mb = 8000};
-  const auto verdict = place(small(), {one}).hosts.at(0);
+  const auto verdict = explain(small(), {one}).hosts.at(0);
   REQUIRE(verdict.reasons.size() == 2);
   CHECK(verdict.reasons[0].text == "has 1 of 2 cpus free");
   CHECK(verdict.reasons[0].have == "1");

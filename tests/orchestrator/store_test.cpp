@@ -262,6 +262,37 @@ TEST_CASE("an older database is copied and brought up to date, a newer one refus
         "the database has schema version 2, this program knows up to version 1: use a newer fuse");
 }
 
+TEST_CASE("what live environments take is set aside when their database becomes newer") {
+  const auto sql = open_test_sql();
+  must(migrate(*sql, migrations().first(2)));
+  EnvironmentTable environments(*sql);
+  EnvironmentRow row = row_of("one", "01A");
+  row.environment.spec = {.cpus = 2, .ram_mb = 512, .storage_gb = 3, .gpus = 1};
+  must(environments.insert(row));
+  row = row_of("two", "01B");
+  row.environment.spec = {.cpus = 4, .ram_mb = 100, .gpus = 2};
+  row.environment.spec.gpu_profile = "1g.10gb";
+  must(environments.insert(row));
+  row = row_of("over", "01C");
+  row.environment.spec = {.cpus = 64};
+  row.ended = WallTime();
+  must(environments.insert(row));
+
+  must(migrate(*sql, migrations()));
+  ReservationTable reservations(*sql);
+  auto sums = must(reservations.on_host("local"));
+  std::ranges::sort(sums, {}, &ReservationSum::gpu_profile);
+  REQUIRE(sums.size() == 2);
+  CHECK(sums[0].cpus == 2);
+  CHECK(sums[0].ram_mb == 512);
+  CHECK(sums[0].storage_gb == 3);
+  CHECK(sums[0].gpus == 1);
+  CHECK(sums[0].environments == 1);
+  CHECK(sums[1].gpu_profile == "1g.10gb");
+  CHECK(sums[1].gpus == 2);
+  CHECK(must(reservations.on_host("elsewhere")).empty());
+}
+
 TEST_CASE("a migration that fails changes nothing") {
   const auto sql = must(open_sqlite({}));
   const std::array<Migration, 2> steps = {{{1, step_one}, {2, bad_step}}};
