@@ -193,6 +193,9 @@ TEST_CASE("the state is kept where the environment says") {
   REQUIRE_FALSE(nowhere);
   CHECK(nowhere.error().message.find("XDG_STATE_HOME") != std::string::npos);
   CHECK_FALSE(config_of({{"FUSE_STATE", "relative"}}));
+  const auto images = config_of({{"HOME", "/h"}, {"FUSE_IMAGES", "build/images"}});
+  REQUIRE_FALSE(images);
+  CHECK(images.error().message == "FUSE_IMAGES must be an absolute path, got \"build/images\"");
 }
 
 TEST_CASE("a background process gets none of the user's other variables") {
