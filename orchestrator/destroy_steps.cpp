@@ -17,12 +17,6 @@ StepOutcome destroy_vm(const StepInput& input) {
   return {.kind = StepOutcome::Kind::next, .step = steps::finish};
 }
 
-JobStatus lost(JobStatus job) {
-  job.state = JobState::lost;
-  job.reason = "lost";
-  return job;
-}
-
 // The agent fetched the job's result before it let the VM go; without one the
 // job is lost.
 StepOutcome finish(const StepInput& input) {

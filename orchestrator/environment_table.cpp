@@ -177,8 +177,10 @@ Result<void> EnvironmentTable::note_active(const std::string& uid, WallTime time
 }
 
 Result<std::int64_t> EnvironmentTable::remove_ended_before(WallTime time) {
-  return sql_.execute("DELETE FROM environments WHERE ended IS NOT NULL AND ended < $1",
-                      {to_sql_time(time)});
+  return sql_.execute(
+      "DELETE FROM environments WHERE ended IS NOT NULL AND ended < $1 AND uid NOT IN "
+      "(SELECT environment_uid FROM reservations)",
+      {to_sql_time(time)});
 }
 
 }  // namespace fuse

@@ -99,8 +99,11 @@ Result<HostTable::Raised> HostTable::raise(const std::string& id, std::int64_t v
 }
 
 Result<void> HostTable::remove(const std::string& id) {
-  auto done = sql_.execute("DELETE FROM hosts WHERE id = $1", {id});
-  if (!done) return done.error();
+  for (const std::string_view statement :
+       {"DELETE FROM bindings WHERE host_id = $1", "DELETE FROM reservations WHERE host_id = $1",
+        "DELETE FROM hosts WHERE id = $1"}) {
+    if (auto done = sql_.execute(statement, {id}); !done) return done.error();
+  }
   return {};
 }
 

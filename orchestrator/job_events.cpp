@@ -62,4 +62,10 @@ std::vector<EnvironmentEvent> job_events(const JobStatus& before, const JobStatu
   return out;
 }
 
+JobStatus lost(JobStatus job) {
+  job.state = JobState::lost;
+  job.reason = "lost";
+  return job;
+}
+
 }  // namespace fuse

@@ -14,4 +14,7 @@ namespace fuse {
 std::vector<EnvironmentEvent> job_events(const JobStatus& before, const JobStatus& now,
                                          const std::vector<std::string>& step_names);
 
+// The job once nobody can tell any more how it ended.
+JobStatus lost(JobStatus job);
+
 }  // namespace fuse

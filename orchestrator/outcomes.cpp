@@ -4,6 +4,7 @@
 
 #include "base/ids.h"
 #include "base/text.h"
+#include "orchestrator/job_events.h"
 
 namespace fuse {
 
@@ -150,21 +151,28 @@ Result<Onward> settle(Applying& a) {
   return Onward::over;
 }
 
-// The VM is gone: only now is what it held free, and its task id too.
+// Nothing follows: its task id is free again.
+Result<void> close(StoreTx& tx, EnvironmentRow& row, const std::string& operation, WallTime now) {
+  row.environment.state = row.final_state;
+  row.environment.url.clear();
+  row.environment.endpoints.clear();
+  row.ended = now;
+  stamp(row, now);
+  if (auto done = tx.environments.update(row); !done) return done;
+  if (auto done = tx.deliveries.erase(row.environment.uid); !done) return done;
+  if (auto done = tx.operations.remove(operation); !done) return done;
+  return tx.events.append(row.environment, state_event(row));
+}
+
+// The VM is gone: only now is what it held free.
 Result<Onward> end(Applying& a) {
   const std::string uid = a.row.environment.uid;
   if (auto done = append_all(a, a.outcome.events); !done) return done.error();
-  a.row.environment.state = a.row.final_state;
-  a.row.environment.url.clear();
-  a.row.environment.endpoints.clear();
-  a.row.ended = a.time.now;
-  if (auto done = save(a); !done) return done.error();
+  if (a.outcome.change) a.outcome.change(a.row);
   if (auto done = a.tx.bindings.release(uid); !done) return done.error();
   if (auto done = a.tx.reservations.release(uid); !done) return done.error();
-  if (auto done = a.tx.deliveries.erase(uid); !done) return done.error();
   if (auto done = a.tx.hosts.touch(a.row.environment.host_id); !done) return done.error();
-  if (auto done = a.tx.operations.remove(a.operation.id); !done) return done.error();
-  if (auto done = append_all(a, {state_event(a.row)}); !done) return done.error();
+  if (auto done = close(a.tx, a.row, a.operation.id, a.time.now); !done) return done.error();
   return Onward::over;
 }
 
@@ -234,6 +242,24 @@ Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState fi
     if (auto done = tx.operations.update(operation); !done) return done;
   }
   return tx.events.append(row.environment, state_event(row));
+}
+
+Result<void> lose(StoreTx& tx, EnvironmentRow& row, const Error& why, WallTime now) {
+  if (row.environment.state != EnvironmentState::destroying) {
+    row.final_state = EnvironmentState::failed;
+    row.environment.error = why.message;
+    row.error_code = why.code;
+  }
+  if (const auto job = row.environment.job; job && !is_over(*job)) {
+    row.environment.job = lost(*job);
+    for (EnvironmentEvent event : job_events(*job, *row.environment.job, row.step_names)) {
+      event.updated_at = to_rfc3339(now);
+      if (auto done = tx.events.append(row.environment, std::move(event)); !done) return done;
+    }
+  }
+  const auto operation = tx.operations.of_environment(row.environment.uid);
+  if (!operation) return operation.error();
+  return close(tx, row, *operation ? (*operation)->id : std::string(), now);
 }
 
 Result<void> hasten_destroy(StoreTx& tx, const std::string& uid, WallTime now) {

@@ -31,6 +31,11 @@ Result<Onward> apply_outcome(StoreTx& tx, OperationRow& operation, EnvironmentRo
 Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState final_state,
                            WallTime now);
 
+// Ends an environment whose host has been silent for too long: failed, unless it
+// was being taken down anyway, and its job lost.  What it holds on the host stays
+// set aside.  Changes `row` and appends the events.
+Result<void> lose(StoreTx& tx, EnvironmentRow& row, const Error& why, WallTime now);
+
 // Makes a destroy that waits for its next try due.
 Result<void> hasten_destroy(StoreTx& tx, const std::string& uid, WallTime now);
 

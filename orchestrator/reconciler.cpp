@@ -75,9 +75,10 @@ void Reconciler::pass() {
 Result<void> Reconciler::check_host(const std::string& id) {
   const auto agent = hosts_.find(id);
   // The one who looks after the hosts has said so already.
-  if (!agent && agent.error().code == ErrorCode::unreachable) return {};
+  if (!agent && agent.error().code == ErrorCode::unreachable) return silent_.note_silent(id);
   if (!agent) return agent.error();
-  return check_environments(id, *agent);
+  if (auto done = check_environments(id, *agent); !done) return done;
+  return silent_.note_answer(id, *agent);
 }
 
 // The database is read before the agent is asked: what comes up in between is

@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "orchestrator/activity.h"
 #include "orchestrator/host_directory.h"
+#include "orchestrator/silent_hosts.h"
 #include "orchestrator/store.h"
 
 namespace fuse {
@@ -20,6 +21,7 @@ struct ReconcilerOptions {
   std::chrono::hours retention{24 * 7};       // of ended environments
   std::chrono::seconds orphan_grace{5 * 60};  // before a VM without environment is destroyed
   std::chrono::seconds runtime_grace{60};     // past max_runtime, for the job's own limit
+  std::chrono::seconds lost_after{15 * 60};   // of a host's silence
 };
 
 struct ReconcilerParts {
@@ -43,7 +45,8 @@ class Reconciler {
         clock_(parts.clock),
         log_(parts.log),
         metrics_(parts.metrics),
-        options_(options) {}
+        options_(options),
+        silent_(parts.store, parts.clock, parts.log, options.lost_after) {}
 
   // One look at every host; what goes wrong with one is logged and does not keep
   // the others waiting.
@@ -72,6 +75,7 @@ class Reconciler {
   Log& log_;
   Metrics& metrics_;
   ReconcilerOptions options_;
+  SilentHosts silent_;
   std::map<std::string, SteadyTime> orphans_;  // by uid, since when
   std::set<std::string> suspicions_;           // of the pass before
   std::set<std::string> raised_;               // of this one

@@ -35,6 +35,18 @@ Result<std::vector<ReservationSum>> ReservationTable::on_host(const std::string&
   return out;
 }
 
+Result<std::vector<std::string>> ReservationTable::of_ended(const std::string& host_id) {
+  const auto rows = sql_.query(
+      "SELECT environment_uid FROM reservations WHERE host_id = $1 AND environment_uid IN "
+      "(SELECT uid FROM environments WHERE ended IS NOT NULL) ORDER BY environment_uid",
+      {host_id});
+  if (!rows) return rows.error();
+  std::vector<std::string> uids;
+  uids.reserve(rows->size());
+  for (const SqlRow& row : *rows) uids.push_back(row.text("environment_uid"));
+  return uids;
+}
+
 Result<void> ReservationTable::release(const std::string& uid) {
   auto done = sql_.execute("DELETE FROM reservations WHERE environment_uid = $1", {uid});
   if (!done) return done.error();

@@ -33,7 +33,7 @@ class EnvironmentTable {
   Result<std::vector<EnvironmentRow>> live_on(const std::string& host_id);
   // That somebody did something in it.
   Result<void> note_active(const std::string& uid, WallTime time);
-  // With everything that belongs to them.
+  // With everything that belongs to them; not those that still hold something.
   Result<std::int64_t> remove_ended_before(WallTime time);
 
  private:
@@ -101,7 +101,7 @@ class HostTable {
   Result<Raised> raise(const std::string& id, std::int64_t version);
   Result<void> touch(const std::string& id);  // raises it whatever it is
   Result<void> note_seen(const std::string& id, WallTime time);
-  Result<void> remove(const std::string& id);
+  Result<void> remove(const std::string& id);  // and what is held on it
 
  private:
   Result<std::optional<HostRow>> one(std::string_view lock, const std::string& id);
@@ -127,6 +127,8 @@ class ReservationTable {
   explicit ReservationTable(SqlConnection& sql) : sql_(sql) {}
   Result<void> insert(const ReservationRow& row);
   Result<std::vector<ReservationSum>> on_host(const std::string& host_id);
+  // The uids of ended environments that something on the host is still set aside for.
+  Result<std::vector<std::string>> of_ended(const std::string& host_id);
   Result<void> release(const std::string& uid);
 
  private:

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <map>
 
 #include "base/text.h"
@@ -175,6 +176,87 @@ TEST_CASE("a host that is gone is not found") {
   CHECK(world.engine.fleet.change_host("far", HostAction::drain).error().code ==
         ErrorCode::not_found);
   CHECK(world.engine.fleet.remove_host("local").error().code == ErrorCode::conflict);
+}
+
+// A host that has been silent since it was looked at `time` ago.
+void be_silent(FleetWorld& world, std::chrono::seconds time) {
+  (void)world.engine.hosts.note("far", false);
+  world.engine.reconciler.pass();
+  world.engine.clock.move(time);
+  world.engine.reconciler.pass();
+}
+
+bool was_told(const std::vector<EnvironmentEvent>& events, const std::string& message) {
+  return std::ranges::any_of(
+      events, [&](const EnvironmentEvent& event) { return event.message == message; });
+}
+
+TEST_CASE("environments hear of their host's silence, and go on when it was short") {
+  FleetWorld world;
+  (void)world.agents["http://far:8091"];
+  (void)world.enter("far", "http://far:8091");
+  const auto environment = world.create_on("far", "a");
+  world.engine.run_until_idle();
+  be_silent(world, std::chrono::seconds(899));
+  CHECK(was_told(world.engine.events(environment.uid),
+                 "host far does not answer; the vm may go on there"));
+  CHECK(world.engine.get(environment.id).state == EnvironmentState::running);
+  (void)world.engine.hosts.note("far", true);
+  world.engine.reconciler.pass();
+  const auto events = world.engine.events(environment.uid);
+  CHECK(was_told(events, "host far answers again"));
+  CHECK(events.back().duration_ms == 899'000);
+  // The next silence is counted from its own beginning.
+  be_silent(world, std::chrono::seconds(10));
+  CHECK(world.engine.get(environment.id).state == EnvironmentState::running);
+}
+
+TEST_CASE("a host that is silent for a quarter of an hour loses its environments, not its books") {
+  FleetWorld world;
+  FakeHostAgent& agent = world.agents["http://far:8091"];
+  (void)world.enter("far", "http://far:8091");
+  const auto running = world.create_on("far", "a");
+  world.engine.run_until_idle();
+  const auto going = world.create_on("far", "b");
+  world.engine.run_until_idle();
+  (void)world.engine.hosts.note("far", false);
+  CHECK_FALSE(world.engine.service.destroy(going.id));
+  be_silent(world, std::chrono::seconds(900));
+
+  const Environment lost = world.engine.get(running.uid);
+  CHECK(lost.state == EnvironmentState::failed);
+  CHECK(lost.error ==
+        "host far has not answered for 15m0s; whether the vm still runs there is not known");
+  CHECK(lost.job->state == JobState::lost);
+  CHECK(world.engine.get(going.uid).state == EnvironmentState::destroyed);
+  // Its task may run elsewhere, but what it holds there is not free.
+  CHECK(must(world.engine.fleet.get_host("far")).allocated.vm_count == 2);
+  (void)world.engine.create(job_request("a"));
+  world.engine.run_until_idle();
+
+  (void)world.engine.hosts.note("far", true);
+  world.engine.reconciler.pass();
+  CHECK(must(world.engine.fleet.get_host("far")).allocated.vm_count == 2);
+  world.engine.clock.move(std::chrono::seconds(301));
+  world.engine.reconciler.pass();
+  CHECK(agent.vms().empty());
+  CHECK(must(world.engine.fleet.get_host("far")).allocated.vm_count == 0);
+}
+
+TEST_CASE("a host that never comes back can be removed with what it held") {
+  FleetWorld world;
+  (void)world.agents["http://far:8091"];
+  (void)world.enter("far", "http://far:8091");
+  const auto environment = world.create_on("far", "a");
+  world.engine.run_until_idle();
+  be_silent(world, std::chrono::seconds(900));
+  // What still holds something is kept beyond the usual time.
+  world.engine.clock.move(std::chrono::hours(24 * 8));
+  world.engine.reconciler.pass();
+  CHECK(world.engine.get(environment.uid).state == EnvironmentState::failed);
+  must(world.engine.fleet.remove_host("far"));
+  world.engine.reconciler.pass();
+  CHECK_FALSE(world.engine.service.get(environment.uid, true));
 }
 
 }  // namespace
