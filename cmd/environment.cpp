@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -6,7 +7,9 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "cmd/agreement.h"
+#include "cmd/arguments.h"
 #include "cmd/commands.h"
+#include "cmd/health_wait.h"
 #include "cmd/job_text.h"
 #include "cmd/output.h"
 #include "cmd/target.h"
@@ -44,11 +47,20 @@ Result<EnvironmentPage> read_pages(EnvironmentApi& api, const ListOptions& optio
 }
 
 void print_table(const Context& context, const EnvironmentPage& page) {
-  Table table({"ID", "STATE", "JOB", "HOST", "SIZE", "AGE"});
+  const bool any_health = std::ranges::any_of(
+      page.environments,
+      [](const Environment& environment) { return environment.health.has_value(); });
+  const auto row = [any_health](std::vector<std::string> cells, std::string health) {
+    if (any_health) cells.insert(cells.begin() + 3, std::move(health));
+    return cells;
+  };
+  Table table(row({"ID", "STATE", "JOB", "HOST", "SIZE", "AGE"}, "HEALTH"));
   for (const Environment& environment : page.environments) {
-    table.add({printable(environment.id), std::string(to_string(environment.state)),
-               environment.job ? short_text(*environment.job) : "-", or_dash(environment.host_id),
-               size_text(environment.spec), age_of(environment.created_at, context.clock.wall())});
+    table.add(
+        row({printable(environment.id), std::string(to_string(environment.state)),
+             environment.job ? short_text(*environment.job) : "-", or_dash(environment.host_id),
+             size_text(environment.spec), age_of(environment.created_at, context.clock.wall())},
+            environment.health ? or_dash(environment.health->state) : "-"));
   }
   table.print(context.out, context.colour_out());
   if (!page.next_cursor.empty()) {
@@ -87,9 +99,12 @@ int run_list(Context& context, const ListOptions& wanted) {
 
 void add_list_options(CLI::App& command, ListOptions& options) {
   command.add_option("--task-id", options.filter.task_id, "Of this task")->type_name("ID");
-  command.add_option("--state", options.filter.state, "In this state")->type_name("STATE");
+  must_be_one_of(
+      command.add_option("--state", options.filter.state, "In this state")->type_name("STATE"),
+      {"provisioning", "running", "draining", "destroying", "destroyed", "failed"});
   command.add_option("--host-id", options.filter.host_id, "On this host")->type_name("ID");
-  command.add_option("--limit", options.filter.limit, "At most so many")->type_name("N");
+  must_be_at_least(
+      command.add_option("--limit", options.filter.limit, "At most so many")->type_name("N"), 1);
   command.add_option("--cursor", options.filter.cursor, "Go on where a list ended")
       ->type_name("CURSOR");
   command.add_flag("--all-pages", options.all_pages, "However many there are");
@@ -125,7 +140,9 @@ void print_details(const Context& context, const Environment& environment) {
                                                           : short_text(*environment.job));
     row("output", human_bytes(environment.job->log_bytes));
   }
-  if (environment.health) row("health", environment.health->state);
+  if (environment.health) {
+    row("health", health_text(*environment.health, context.clock.wall()));
+  }
   for (const Endpoint& endpoint : environment.endpoints) row(endpoint.as, endpoint.url);
   row("created", environment.created_at);
   row("changed", environment.updated_at);
@@ -151,7 +168,7 @@ void add_get(CLI::App& app, Invocation& invocation) {
   };
   const auto options = std::make_shared<Options>();
   auto* get = app.add_subcommand("get", "Show one environment");
-  get->add_option("ID", options->id, "The environment")->required()->type_name("");
+  add_environment_id(*get, options->id);
   get->add_flag("--ended", options->ended, "Also when it has ended");
   get->callback([&invocation, options] {
     invocation.action = [&invocation, options] {
@@ -188,7 +205,7 @@ void add_destroy(CLI::App& app, Invocation& invocation, const std::string& name,
   const auto options = std::make_shared<DestroyOptions>();
   auto* destroy = app.add_subcommand(name, "Remove environments, their VMs and disks");
   for (const std::string& alias : aliases) destroy->alias(alias);
-  destroy->add_option("ID", options->ids, "The environments")->required()->type_name("");
+  add_environment_ids(*destroy, options->ids);
   destroy->add_flag("-y,--yes", options->yes, "Do not ask");
   destroy->callback([&invocation, options] {
     invocation.action = [&invocation, options] {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/connect.h"
 #include "cmd/interruption.h"
@@ -72,10 +73,11 @@ struct ImageBakeOptions {
   std::string kind{};
   std::string disk{};
   std::vector<std::string> packages{};
+  std::vector<std::string> features{};
 };
 
 Result<BakeOptions> bake_options(const ImageBakeOptions& options) {
-  BakeOptions bake{.packages = options.packages};
+  BakeOptions bake{.packages = options.packages, .with_containers = !options.features.empty()};
   const std::string kind =
       !options.kind.empty() ? options.kind : (options.name == "micro" ? "micro" : "base");
   if (kind == "micro") {
@@ -89,9 +91,11 @@ Result<BakeOptions> bake_options(const ImageBakeOptions& options) {
     if (!size) return in_context("--disk", size.error());
     bake.disk_bytes = static_cast<std::uint64_t>(*size) << 20U;
   }
-  if (bake.kind == ImageKind::micro && (!options.packages.empty() || !options.disk.empty())) {
+  const bool wants_disk =
+      !options.packages.empty() || !options.disk.empty() || bake.with_containers;
+  if (bake.kind == ImageKind::micro && wants_disk) {
     return Error{ErrorCode::invalid_argument,
-                 "a micro image has no disk, so neither --disk nor --package"};
+                 "a micro image has no disk, so neither --disk nor --package nor --with"};
   }
   return bake;
 }
@@ -171,6 +175,9 @@ void add_image(CLI::App& app, Invocation& invocation) {
       ->type_name("NAME")
       ->expected(1)
       ->take_all();
+  auto* with = bake->add_option("--with", options->features,
+                                "containers: what a Fusefile's services run in (podman)");
+  must_be_one_of(with->type_name("FEATURE")->expected(1)->take_all(), {"containers"});
   bake->callback([&invocation, options] {
     invocation.action = [&invocation, options] {
       return run_image_bake(invocation.context, *options);

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cmd/commands.h"
 #include "cmd/follow.h"
+#include "cmd/health_wait.h"
 #include "cmd/job_text.h"
 #include "cmd/launch.h"
 #include "cmd/output.h"
@@ -21,6 +22,9 @@ struct UpOptions {
   bool no_wait = false;
   bool follow = false;
   bool remove = false;
+  bool wait_healthy = false;
+  std::string health_timeout{};
+  std::chrono::nanoseconds health_limit{std::chrono::minutes(2)};
 };
 
 // How long a job is watched after its start, so that one which fails at once is
@@ -104,9 +108,25 @@ int say_left(const Context& context, const Environment& environment,
   return interruption.exit_code();
 }
 
+// A step of its own: the environment is up already.
+Result<void> wait_for_health(const Context& context, EnvironmentApi& api,
+                             const Environment& created, const UpOptions& options,
+                             Progress& progress, const Interruption& interruption) {
+  EnvironmentEvent step{.event = "step", .key = "health", .message = "wait for its health check"};
+  progress.step(step);
+  const SteadyTime begun = context.clock.steady();
+  auto healthy = wait_until_healthy(api, created.uid.empty() ? created.id : created.uid,
+                                    context.clock, options.health_limit, interruption.token());
+  step.duration_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(context.clock.steady() - begun).count();
+  if (!healthy) step.error = "not healthy";
+  if (!interruption.happened()) progress.step(step);
+  return healthy;
+}
+
 // Waits until it is up, and its job has settled or ended.
 int wait_until_up(Context& context, EnvironmentApi& api, const Environment& created,
-                  Progress& progress, Interruption& interruption) {
+                  const UpOptions& options, Progress& progress, Interruption& interruption) {
   Watcher watcher(api, created, progress);
   Observed seen = watcher.wait(
       [](const Observed& observed) {
@@ -121,14 +141,20 @@ int wait_until_up(Context& context, EnvironmentApi& api, const Environment& crea
         interruption.token(), settle);
   }
   if (seen.job_ended()) seen = watcher.wait_for_result(interruption.token());
+  Result<void> healthy;
+  const bool is_up = !seen.problem && !seen.has_ended() && !interruption.happened();
+  if (options.wait_healthy && is_up) {
+    healthy = wait_for_health(context, api, created, options, progress, interruption);
+  }
   progress.stop_live();
   if (interruption.happened()) return say_left(context, created, interruption);
   if (seen.problem) return context.fail(*seen.problem);
+  if (!healthy) return context.fail(healthy.error());
   return verdict(context, api, latest(api, created, seen));
 }
 
-int follow_up(Context& context, EnvironmentApi& api, const Environment& created, Progress& progress,
-              Interruption& interruption) {
+int follow_up(Context& context, EnvironmentApi& api, const Environment& created,
+              const UpOptions& /*options*/, Progress& progress, Interruption& interruption) {
   JobFollower follower(context, api, created, progress, interruption);
   const Followed followed = follower.follow();
   progress.stop_live();
@@ -151,10 +177,30 @@ int follow_up(Context& context, EnvironmentApi& api, const Environment& created,
   return interruption.exit_code();
 }
 
-int run_up(Context& context, const UpOptions& options) {
+Result<void> read_health_timeout(UpOptions& options) {
+  if (options.health_timeout.empty()) return {};
+  const auto limit = parse_duration(options.health_timeout);
+  if (!limit) return in_context("--health-timeout", limit.error());
+  options.health_limit = *limit;
+  if (limit->count() > 0) return {};
+  return Error{ErrorCode::invalid_argument, "--health-timeout must be positive"};
+}
+
+int misused(const Context& context, const Error& error) {
+  print_error(context.err, error, context.colour_err());
+  return wrong_usage;
+}
+
+int run_up(Context& context, UpOptions options) {
+  if (auto read = read_health_timeout(options); !read) return misused(context, read.error());
   auto prepared = prepare_launch(context, options.launch);
   if (const auto* code = std::get_if<ExitCode>(&prepared)) return *code;
   Launch& launch = std::get<Launch>(prepared);
+  if (options.wait_healthy && !launch.compiled.request.healthcheck) {
+    return misused(context, {ErrorCode::invalid_argument,
+                             "--wait-healthy has nothing to wait for: the Fusefile has no "
+                             "healthcheck"});
+  }
   launch.request.on_exit = options.remove ? OnExit::destroy : OnExit::keep;
   if (options.launch.dry_run) {
     print_dry_run(context, launch);
@@ -175,7 +221,7 @@ int run_up(Context& context, const UpOptions& options) {
   }
   const ProgressTicker ticker(progress, shown.style);
   const auto finish = options.follow ? follow_up : wait_until_up;
-  return finish(context, **api, *created, progress, interruption);
+  return finish(context, **api, *created, options, progress, interruption);
 }
 
 }  // namespace
@@ -184,8 +230,16 @@ void add_up(CLI::App& app, Invocation& invocation) {
   const auto options = std::make_shared<UpOptions>();
   auto* up = app.add_subcommand("up", "Start a Fusefile's environment and keep it");
   add_launch_options(*up, options->launch);
-  up->add_flag("--no-wait", options->no_wait, "Return once it is placed");
-  up->add_flag("--follow", options->follow, "Show the job's output until it ends");
+  auto* no_wait = up->add_flag("--no-wait", options->no_wait, "Return once it is placed");
+  auto* follow = up->add_flag("--follow", options->follow, "Show the job's output until it ends");
+  auto* healthy = up->add_flag("--wait-healthy", options->wait_healthy,
+                               "Return once its health check passes; 1 when it fails")
+                      ->excludes(no_wait)
+                      ->excludes(follow);
+  up->add_option("--health-timeout", options->health_timeout,
+                 "How long to wait for that; 2m unless said")
+      ->type_name("DURATION")
+      ->needs(healthy);
   up->add_flag("--rm", options->remove, "Remove it when its job has ended");
   up->callback([&invocation, options] {
     invocation.action = [&invocation, options] { return run_up(invocation.context, *options); };

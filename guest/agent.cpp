@@ -18,10 +18,12 @@
 #include "guest/channel/messages.h"
 #include "guest/children.h"
 #include "guest/event_loop.h"
+#include "guest/health_check.h"
 #include "guest/job.h"
 #include "guest/job_log.h"
 #include "guest/process_stream.h"
 #include "guest/server_link.h"
+#include "guest/services.h"
 #include "guest/upload.h"
 
 namespace fuse {
@@ -76,6 +78,8 @@ class Agent {
               .cgroup = options.cgroup,
               .most_log_bytes = options.most_log_bytes},
              boot_id_),
+        services_(loop, children, options.root, at("/fuse")),
+        health_(loop, children, at("/fuse")),
         link_(
             loop, [this] { return hello(); },
             [this](Operation operation, ServerStream& stream) {
@@ -88,6 +92,7 @@ class Agent {
 
   Result<void> run() {
     job_.load();
+    health_.resume();
     if (auto served = port_.serve(link_); !served) return served;
     options_.on_ready();
     return loop_.run();
@@ -116,6 +121,31 @@ class Agent {
     ServerStream& stream_;
   };
 
+  // Somebody who waits for the services, and goes when they are up.
+  class Beginning final : public StreamHandler {
+   public:
+    Beginning(Agent& agent, ServerStream& stream) : agent_(agent), stream_(stream) {
+      listener_ = agent_.services_.begin([this](const Result<void>& up) {
+        listener_ = 0;
+        (void)answer(stream_, up ? agent_.health_.begin() : up);
+      });
+    }
+    Beginning(const Beginning&) = delete;
+    Beginning& operator=(const Beginning&) = delete;
+    ~Beginning() override {
+      if (listener_ != 0) agent_.services_.forget(listener_);
+    }
+    void on_data(std::uint8_t /*pipe*/, std::string_view bytes, bool /*end*/) override {
+      stream_.grant(bytes.size());
+    }
+    void on_credit() override {}
+
+   private:
+    Agent& agent_;
+    ServerStream& stream_;
+    int listener_ = 0;
+  };
+
   [[nodiscard]] fs::path at(const fs::path& path) const {
     return options_.root.empty() ? path : options_.root / path.relative_path();
   }
@@ -142,6 +172,9 @@ class Agent {
   }
   Handler start(const UploadOperation& upload, ServerStream& stream) {
     return start_upload(stream, upload, options_.root);
+  }
+  Handler start(const BeginOperation& /*begin*/, ServerStream& stream) {
+    return std::make_unique<Beginning>(*this, stream);
   }
   Handler start(JobStartOperation job, ServerStream& stream) {
     return answer(stream, job_.start(job.key, std::move(job.spec)));
@@ -201,6 +234,8 @@ class Agent {
   Port& port_;
   std::string boot_id_;
   Job job_;
+  Services services_;
+  HealthCheck health_;
   Farewell* farewell_ = nullptr;
   EventLoop::Registration shutdown_limit_{};
   EventLoop::Registration stop_timer_{};

@@ -112,6 +112,12 @@ Result<std::vector<Endpoint>> Agent::start_agent(const std::string& vm_id,
                                                  const StartAgentRequest& request) {
   const auto found = session(vm_id);
   if (!found) return found.error();
+  const auto guest = (*found)->guest();
+  if (!guest) return guest.error();
+  if (auto begun = (*guest)->begin(); !begun) {
+    if (begun.error().code == ErrorCode::unreachable) (*found)->reconnect();
+    return begun.error();
+  }
   if (request.expose.empty()) return std::vector<Endpoint>();
   const auto vm = keeper_.find(vm_id);
   if (!vm) return vm.error();

@@ -2,13 +2,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <system_error>
 
 #include "base/crypto.h"
 #include "base/ids.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "hostmode/image_containers.h"
 #include "hostmode/image_disk.h"
 #include "hostmode/image_files.h"
 #include "hostmode/image_kernel.h"
@@ -130,7 +133,11 @@ class Bake {
     return steps_.step("fetch the kernel", [&]() -> Result<void> {
       const auto kernel = fetch_kernel(packages, distribution_);
       if (!kernel) return kernel.error();
-      const auto archive = module_archive(steps_, work_, *kernel, guest_modules(with_disk));
+      std::vector<WantedModule> modules = guest_modules(with_disk);
+      if (options_.with_containers) {
+        std::ranges::move(container_modules(), std::back_inserter(modules));
+      }
+      const auto archive = module_archive(steps_, work_, *kernel, modules);
       if (!archive) return archive.error();
       if (auto done = keep_archive(*archive, manifest_.modules); !done) return done;
       manifest_.kernel_version = kernel->version;
@@ -163,6 +170,10 @@ class Bake {
                   .bytes = options_.disk_bytes,
                   .as_root = as_root_};
     plan.packages.insert(plan.packages.end(), options_.packages.begin(), options_.packages.end());
+    if (options_.with_containers) {
+      std::ranges::move(container_packages(), std::back_inserter(plan.packages));
+      plan.hooks = container_hooks();
+    }
     const auto disk = make_disk(host_, steps_, tools_, work_, plan);
     if (!disk) return disk.error();
     manifest_.os = cat(distribution_.id, " ", distribution_.version);

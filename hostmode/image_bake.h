@@ -20,6 +20,7 @@ struct BakeOptions {
   ImageKind kind = ImageKind::base;
   std::uint64_t disk_bytes = 4ULL << 30U;  // base: the size a VM's disk starts from
   std::vector<std::string> packages{};     // base: more Debian packages
+  bool with_containers = false;            // base: what services need
   std::set<fs::path> in_use{};             // files of images that VMs use: not collected
   std::stop_token stop{};
   BakeListener listener{};  // told of each step

@@ -106,6 +106,7 @@ std::vector<std::string> bootstrap_argv(const std::string& mmdebstrap, const Dis
                                 plan.as_root ? "--format=directory" : "--format=tar"};
   for (const char* option : left_out) argv.push_back(cat("--dpkgopt=", option));
   for (const char* hook : hooks) argv.push_back(cat("--customize-hook=", hook));
+  for (const std::string& hook : plan.hooks) argv.push_back(cat("--customize-hook=", hook));
   if (!plan.packages.empty()) argv.push_back(cat("--include=", join(plan.packages, ",")));
   argv.push_back(plan.distribution.codename);
   argv.push_back(target.native());

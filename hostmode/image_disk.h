@@ -12,6 +12,7 @@ namespace fuse {
 struct DiskPlan {
   Distribution distribution{};
   std::vector<std::string> packages{};  // besides the essential ones
+  std::vector<std::string> hooks{};     // shell commands at its end; "$1" is the root
   std::uint64_t bytes = 0;              // size of the file system
   bool as_root = false;
 };

@@ -169,6 +169,13 @@ Result<std::vector<EnvironmentRow>> EnvironmentTable::live_on(const std::string&
                             {host_id}));
 }
 
+Result<std::vector<EnvironmentRow>> EnvironmentTable::running_with_probe() {
+  return to_rows(sql_.query(cat("SELECT ", columns,
+                                " FROM environments WHERE ended IS NULL AND probes_health = 1 "
+                                "AND state = 'running' ORDER BY id"),
+                            {}));
+}
+
 Result<void> EnvironmentTable::note_active(const std::string& uid, WallTime time) {
   auto done = sql_.execute("UPDATE environments SET active = $2 WHERE uid = $1 AND active < $2",
                            {uid, to_sql_time(time)});

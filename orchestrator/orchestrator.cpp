@@ -24,6 +24,7 @@ namespace {
 constexpr std::chrono::seconds lease{60};
 constexpr std::chrono::seconds between_renewals{15};
 constexpr std::chrono::seconds between_passes{30};
+constexpr std::chrono::seconds between_health_looks{3};
 constexpr std::chrono::seconds between_polls{10};
 
 WorkerOptions worker_options(const std::string& owner) {
@@ -100,6 +101,17 @@ struct Orchestrator::Parts {
     if (!taken) log.error("cannot take the lease", {{"error", taken.error().message}});
     return taken && *taken == LeaseTable::Taken::yes;
   }
+  // A pass when one is due; in between, whether somebody who waits for a health
+  // check can be told.
+  void reconcile() {
+    if (clock.steady() >= next_pass) {
+      next_pass = clock.steady() + between_passes;
+      reconciles_now = reconciles();
+      if (reconciles_now) reconciler.pass();
+    } else if (reconciles_now) {
+      reconciler.look_for_health();
+    }
+  }
   void keep_activity() {
     const std::vector<std::string> active = activity.take_news();
     if (active.empty()) return;
@@ -127,6 +139,8 @@ struct Orchestrator::Parts {
   Worker worker;
   HostPoller poller;
   Reconciler reconciler;
+  SteadyTime next_pass{};  // this and the next: of the thread that reconciles
+  bool reconciles_now = false;
   std::vector<std::jthread> threads;
 };
 
@@ -182,9 +196,7 @@ void Orchestrator::start() {
     p.keep_activity();
   });
   every(between_polls, [](Parts& p) { p.poller.pass(); });
-  every(between_passes, [](Parts& p) {
-    if (p.reconciles()) p.reconciler.pass();
-  });
+  every(between_health_looks, [](Parts& p) { p.reconcile(); });
 }
 
 void Orchestrator::look_now() {

@@ -28,18 +28,12 @@ bool same_health(const std::optional<Health>& a, const Health& b) {
 
 }  // namespace
 
-std::optional<Health> parse_health(const std::string& text) {
+std::optional<Health> health_in(const std::string& text) {
   const auto value = parse_json(text);
   if (!value || !value->is_object()) return std::nullopt;
-  JsonReader reader(*value, "");
-  Health health{.state = reader.text("state").value_or(""),
-                .since = reader.text("since").value_or(""),
-                .failures = static_cast<std::int32_t>(reader.integer("failures").value_or(0)),
-                .message = reader.text("message").value_or("")};
-  const bool known =
-      health.state == "starting" || health.state == "passing" || health.state == "failing";
-  if (!known || !reader.finish()) return std::nullopt;
-  return health;
+  auto health = parse_health(*value);
+  if (!health) return std::nullopt;
+  return *std::move(health);
 }
 
 void Reconciler::pass() {
@@ -70,6 +64,24 @@ void Reconciler::pass() {
   const std::chrono::duration<double> took = clock_.steady() - begun;
   metrics_.observe("orchestrator_reconcile_duration_seconds", {}, took.count());
   count("cycles");
+}
+
+void Reconciler::look_for_health() {
+  const auto rows = transact<std::vector<EnvironmentRow>>(
+      store_, [](StoreTx& tx) { return tx.environments.running_with_probe(); });
+  if (!rows) {
+    log_.error("cannot read the environments", {{"error", rows.error().message}});
+    return;
+  }
+  for (const EnvironmentRow& row : *rows) {
+    if (row.environment.health && row.environment.health->state == "passing") continue;
+    const auto agent = hosts_.find(row.environment.host_id);
+    if (!agent) continue;
+    if (auto done = check_health(row, *agent); !done) {
+      log_.warning("cannot note a verdict",
+                   {{"environment", row.environment.id}, {"error", done.error().message}});
+    }
+  }
 }
 
 Result<void> Reconciler::check_host(const std::string& id) {
@@ -175,7 +187,7 @@ Result<void> Reconciler::check_health(const EnvironmentRow& row, HostAgent agent
   ++seen_.health_checked;
   // Whatever is wrong with it, the last verdict stands.
   if (!result || result->exit_code != 0) return {};
-  const auto health = parse_health(result->out);
+  const auto health = health_in(result->out);
   if (health && health->state == "failing") ++seen_.health_failing;
   if (!health || same_health(row.environment.health, *health)) return {};
   return store_.run([&](StoreTx& tx) -> Result<void> {

@@ -51,6 +51,9 @@ class Reconciler {
   // One look at every host; what goes wrong with one is logged and does not keep
   // the others waiting.
   void pass();
+  // Reads the verdicts of those that are not known to be healthy, which somebody
+  // may wait for.
+  void look_for_health();
 
  private:
   Result<void> check_host(const std::string& id);
@@ -89,6 +92,6 @@ class Reconciler {
 };
 
 // The health verdict in the text of /fuse/health.json; nothing when it is none.
-std::optional<Health> parse_health(const std::string& text);
+std::optional<Health> health_in(const std::string& text);
 
 }  // namespace fuse

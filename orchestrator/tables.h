@@ -31,6 +31,7 @@ class EnvironmentTable {
   Result<std::vector<EnvironmentRow>> list(const EnvironmentFilter& filter, const Position& after,
                                            std::int64_t most);
   Result<std::vector<EnvironmentRow>> live_on(const std::string& host_id);
+  Result<std::vector<EnvironmentRow>> running_with_probe();
   // That somebody did something in it.
   Result<void> note_active(const std::string& uid, WallTime time);
   // With everything that belongs to them; not those that still hold something.

@@ -183,6 +183,10 @@ Result<std::unique_ptr<AttachSession>> GuestClient::open_attach(
   return make_attach_session(*std::move(stream));
 }
 
+Result<void> GuestClient::begin(std::stop_token stop) {
+  return done(simple_operation(link_, BeginOperation{}, std::move(stop)));
+}
+
 Result<void> GuestClient::start_job(const std::string& key, const JobSpec& job,
                                     std::stop_token stop) {
   return done(simple_operation(link_, JobStartOperation{.key = key, .spec = job}, std::move(stop)));

@@ -66,6 +66,9 @@ class GuestClient {
   // Opens a session; `env` is laid over the guest's own defaults.
   Result<std::unique_ptr<AttachSession>> open_attach(
       const AttachRequest& request, const std::map<std::string, std::string>& env = {});
+  // Everything is delivered: begins what /fuse asks for beside the job.  Returns once
+  // its services are up, which may take as long as their images take to arrive.
+  Result<void> begin(std::stop_token stop = {});
   // conflict when the guest has had a job, unless it came with the same `key`:
   // then it is the answer to a retry, and success.
   Result<void> start_job(const std::string& key, const JobSpec& job, std::stop_token stop = {});

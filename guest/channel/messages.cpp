@@ -41,6 +41,10 @@ json json_of(const AttachOperation& attach) {
           {"tty", request.tty}, {"rows", request.rows}, {"cols", request.cols}};
 }
 
+json json_of(const BeginOperation& /*begin*/) {
+  return {{"op", "begin"}};
+}
+
 json json_of(const JobStartOperation& start) {
   json steps = json::array();
   for (const BuildStep& step : start.spec.steps) {
@@ -149,6 +153,7 @@ Operation read_operation(JsonReader& reader) {
   if (name == "exec") return read_exec(reader);
   if (name == "upload") return read_upload(reader);
   if (name == "attach") return read_attach(reader);
+  if (name == "begin") return BeginOperation{};
   if (name == "job_start") return read_job_start(reader);
   if (name == "job_status") return JobStatusOperation{};
   if (name == "job_log") return read_job_log(reader);

@@ -89,6 +89,10 @@ struct AttachOperation {
   AttachRequest request{};
   std::map<std::string, std::string> env{};
 };
+// Everything is delivered: begins what /fuse asks for beside the job, services first,
+// then its health check; anew, when that was begun before.  Answered once the
+// services are up.
+struct BeginOperation {};
 struct JobStartOperation {
   std::string key{};
   JobSpec spec{};
@@ -108,9 +112,9 @@ struct ClockOperation {
 };
 struct ShutdownOperation {};
 
-using Operation = std::variant<ExecOperation, UploadOperation, AttachOperation, JobStartOperation,
-                               JobStatusOperation, JobLogOperation, JobStopOperation,
-                               ClockOperation, ShutdownOperation>;
+using Operation = std::variant<ExecOperation, UploadOperation, AttachOperation, BeginOperation,
+                               JobStartOperation, JobStatusOperation, JobLogOperation,
+                               JobStopOperation, ClockOperation, ShutdownOperation>;
 
 // Texts are JSON in ASCII.  invalid_argument for strings that are not UTF-8, which
 // JSON cannot carry.

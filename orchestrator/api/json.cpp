@@ -80,6 +80,13 @@ Environment read_environment(JsonReader& reader) {
 
 }  // namespace
 
+Json to_json(const Health& health) {
+  Json out = {{"state", health.state}, {"since", health.since}};
+  put(out, "failures", health.failures);
+  put(out, "message", health.message);
+  return out;
+}
+
 Json to_json(const JobStatus& job) {
   Json out = Json::object();
   out["phase"] = to_string(job.phase);
@@ -111,12 +118,7 @@ Json to_json(const Environment& environment) {
   if (!environment.endpoints.empty()) out["endpoints"] = list_of(environment.endpoints);
   put(out, "gpu_device_uuids", environment.gpu_device_uuids);
   put(out, "mig_instance_uuids", environment.mig_instance_uuids);
-  if (environment.health) {
-    Json health = {{"state", environment.health->state}, {"since", environment.health->since}};
-    put(health, "failures", environment.health->failures);
-    put(health, "message", environment.health->message);
-    out["health"] = std::move(health);
-  }
+  if (environment.health) out["health"] = to_json(*environment.health);
   if (environment.job) out["job"] = to_json(*environment.job);
   return out;
 }
@@ -162,6 +164,17 @@ Json to_json(const ExecResult& result) {
   return {{"exit_code", result.exit_code},
           {"stdout", valid_utf8(result.out)},
           {"stderr", valid_utf8(result.err)}};
+}
+
+Result<Health> parse_health(const json& value) {
+  return read_all<Health>(value, "health", [](JsonReader& reader) {
+    Health health = read_health(reader);
+    const std::string& state = health.state;
+    if (state != "starting" && state != "passing" && state != "failing") {
+      reader.complain("state", cat("\"", state, "\" is not one of its values"));
+    }
+    return health;
+  });
 }
 
 Result<JobStatus> parse_job_status(const json& value) {

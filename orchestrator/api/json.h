@@ -19,6 +19,7 @@ namespace fuse {
 nlohmann::ordered_json to_json(const ResourceSpec& spec);
 nlohmann::ordered_json to_json(const CreateEnvironmentRequest& request);
 nlohmann::ordered_json to_json(const HealthcheckSpec& healthcheck);
+nlohmann::ordered_json to_json(const Health& health);
 nlohmann::ordered_json to_json(const JobStatus& job);
 nlohmann::ordered_json to_json(const Environment& environment);
 nlohmann::ordered_json to_json(const EnvironmentPage& page);
@@ -39,6 +40,9 @@ nlohmann::ordered_json to_json(const Error& error);
 
 Result<ResourceSpec> parse_resource_spec(const nlohmann::json& value);
 Result<CreateEnvironmentRequest> parse_create_request(const nlohmann::json& value);
+Result<HealthcheckSpec> parse_healthcheck(const nlohmann::json& value);
+// invalid_argument also for a state that is none.
+Result<Health> parse_health(const nlohmann::json& value);
 Result<JobStatus> parse_job_status(const nlohmann::json& value);
 Result<Environment> parse_environment(const nlohmann::json& value);
 Result<EnvironmentPage> parse_environment_page(const nlohmann::json& value);

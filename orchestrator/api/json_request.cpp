@@ -155,6 +155,10 @@ Json to_json(const CreateEnvironmentRequest& request) {
   return out;
 }
 
+Result<HealthcheckSpec> parse_healthcheck(const json& value) {
+  return read_all<HealthcheckSpec>(value, "healthcheck", read_healthcheck);
+}
+
 Result<ResourceSpec> parse_resource_spec(const json& value) {
   return read_all<ResourceSpec>(value, "spec", read_spec);
 }

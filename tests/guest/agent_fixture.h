@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <memory>
 #include <string>

@@ -2,9 +2,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <thread>
 
+#include "base/command.h"
 #include "base/crypto.h"
+#include "hostmode/image_containers.h"
 #include "hostmode/image_disk.h"
 #include "hostmode/image_files.h"
 #include "hostmode/image_kernel.h"
@@ -205,6 +208,31 @@ TEST_CASE("the root file system is set up from those sources, without what jobs 
   expected[1] = "--mode=unshare";
   expected[3] = "--format=tar";
   CHECK(bootstrap_argv("/usr/bin/mmdebstrap", plan, sources, "/w/root") == expected);
+}
+
+TEST_CASE("an image with containers has podman set up for a guest without systemd") {
+  DiskPlan plan{.distribution = {.id = "debian", .version = "12", .codename = "bookworm"},
+                .packages = container_packages(),
+                .hooks = container_hooks(),
+                .as_root = true};
+  const Argv argv = bootstrap_argv("mmdebstrap", plan, {}, "/w/root");
+  CHECK(std::ranges::find(argv,
+                          "--include=aardvark-dns,catatonit,crun,iptables,netavark,podman,"
+                          "podman-compose") != argv.end());
+  // The hooks do what they say, in any root.
+  const ScratchDir scratch;
+  scratch.write("etc/cni/net.d/87-podman-bridge.conflist", "{}");
+  scratch.write("etc/containers/policy.json", "{}");
+  PosixHost host;
+  for (const std::string& hook : container_hooks()) {
+    CHECK(require_command(host, {.argv = {"sh", "-c", hook, "sh", scratch.path()}}));
+  }
+  CHECK_FALSE(fs::exists(scratch.path() / "etc/cni/net.d/87-podman-bridge.conflist"));
+  CHECK(host.read_file(scratch.path() / "etc/containers/containers.conf").value() ==
+        "[network]\nnetwork_backend = \"netavark\"\n[engine]\ncgroup_manager = \"cgroupfs\"\n"
+        "events_logger = \"file\"\n[containers]\nlog_driver = \"k8s-file\"\n");
+  CHECK(host.read_file(scratch.path() / "etc/containers/registries.conf.d/fuse.conf").value() ==
+        "unqualified-search-registries = [\"docker.io\"]\n");
 }
 
 TEST_CASE("a user without a range of ids is told how to get one") {
