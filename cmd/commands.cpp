@@ -97,6 +97,7 @@ void add_commands(CLI::App& app, Invocation& invocation) {
   add_ps(app, invocation);
   add_exec(app, invocation);
   add_shell(app, invocation);
+  add_cp(app, invocation);
   add_rm(app, invocation);
   add_environment(app, invocation);
   add_init(app, invocation);

@@ -30,6 +30,7 @@ void add_logs(CLI::App& app, Invocation& invocation);
 void add_stop(CLI::App& app, Invocation& invocation);
 void add_ps(CLI::App& app, Invocation& invocation);
 void add_exec(CLI::App& app, Invocation& invocation);
+void add_cp(CLI::App& app, Invocation& invocation);
 void add_shell(CLI::App& app, Invocation& invocation);
 void add_rm(CLI::App& app, Invocation& invocation);
 void add_environment(CLI::App& app, Invocation& invocation);
