@@ -46,6 +46,7 @@ void add_apikeys(CLI::App& app, Invocation& invocation);
 void add_status(CLI::App& app, Invocation& invocation);
 void add_metrics(CLI::App& app, Invocation& invocation);
 void add_image(CLI::App& app, Invocation& invocation);
+void add_image_upkeep(CLI::App& image, Invocation& invocation);
 void add_local(CLI::App& app, Invocation& invocation);
 void add_agent(CLI::App& app, Invocation& invocation);
 void add_agent_serve(CLI::App& agent, Invocation& invocation);

@@ -183,6 +183,7 @@ void add_image(CLI::App& app, Invocation& invocation) {
       return run_image_bake(invocation.context, *options);
     };
   });
+  add_image_upkeep(*image, invocation);
 }
 
 }  // namespace fuse::cmd

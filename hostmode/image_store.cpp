@@ -90,6 +90,15 @@ bool is_composed(const fs::path& file, const std::vector<fs::path>& parts) {
   return !failure && size >= least;
 }
 
+// What is wrong with a file, read from end to end, or "".
+std::string content_problem(const fs::path& path, const BlobRef& blob) {
+  if (std::string problem = blob_problem(path, blob); !problem.empty()) return problem;
+  const auto digest = sha256_of_file(path);
+  if (!digest) return digest.error().message;
+  return *digest == blob.sha256 ? std::string()
+                                : cat(path.native(), " has other content: its sha256 is ", *digest);
+}
+
 // Why an image cannot be started by this program, or "".
 std::string start_problem(const ImageManifest& manifest) {
   if (manifest.boot != "kernel") {
@@ -249,23 +258,20 @@ std::vector<ListedImage> ImageStore::list() const {
   return images;
 }
 
-Result<void> ImageStore::verify(const std::string& name) const {
+Result<std::vector<std::string>> ImageStore::verify(const std::string& name) const {
   const auto found = manifest(name);
   if (!found) return found.error();
+  std::vector<std::string> problems;
   if (!found->has_value()) {
     const auto size = qcow2_virtual_size(config_.dir / (name + ".qcow2"));
-    if (!size) return size.error();
-    return {};
+    if (!size) problems.push_back(size.error().message);
+    return problems;
   }
   for (const BlobRef& blob : (*found)->files()) {
-    const auto digest = sha256_of_file(blob_path(blob));
-    if (!digest) return in_context(cat("base image '", name, "'"), digest.error());
-    if (*digest == blob.sha256) continue;
-    return Error{ErrorCode::unavailable,
-                 cat("base image '", name, "' is damaged: ", blob_path(blob).native(),
-                     " is not what was baked; bake it again")};
+    std::string problem = content_problem(blob_path(blob), blob);
+    if (!problem.empty()) problems.push_back(std::move(problem));
   }
-  return {};
+  return problems;
 }
 
 Result<BlobRef> ImageStore::adopt_blob(const fs::path& file) const {

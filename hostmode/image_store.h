@@ -47,11 +47,22 @@ struct ListedImage {
                            // be wrong
 };
 
-// What collect() removed.
+// What collect() removed, or would.
 struct CollectedImages {
-  std::size_t files = 0;
-  std::uint64_t bytes = 0;
+  struct File {
+    fs::path path{};  // also the folder of a bake that was killed
+    std::uint64_t bytes = 0;
+  };
+  std::vector<File> files{};
+  // What nobody needs, either, but was used within the last hour.
+  std::vector<File> recent{};
+  // Images whose manifest cannot be read, for which every blob was kept.
+  std::vector<std::string> unreadable{};
+
+  [[nodiscard]] std::uint64_t bytes() const;
 };
+
+enum class Collecting { remove, look_only };
 
 struct ImageStoreConfig {
   fs::path dir{};
@@ -88,9 +99,10 @@ class ImageStore {
   // All of them by name, the broken ones with their problem.  No folder: none.
   [[nodiscard]] std::vector<ListedImage> list() const;
 
-  // Reads every file of an image again and compares it with its digest; the
-  // error names the first that differs.
-  Result<void> verify(const std::string& name) const;
+  // Reads every file of an image again and compares size and digest with the
+  // manifest; what is wrong, a line a file.  Of a foreign image only its header
+  // can be told.
+  Result<std::vector<std::string>> verify(const std::string& name) const;
 
   // The manifest of an image, absent when it is foreign.
   Result<std::optional<ImageManifest>> manifest(const std::string& name) const;
@@ -107,7 +119,8 @@ class ImageStore {
   // Removes blobs and initramfs that no manifest needs, that are not among
   // `in_use` (paths as in Image) and that were not resolved in the last hour;
   // also what a killed bake left behind.
-  Result<CollectedImages> collect(const std::set<fs::path>& in_use) const;
+  Result<CollectedImages> collect(const std::set<fs::path>& in_use,
+                                  Collecting how = Collecting::remove) const;
 
  private:
   [[nodiscard]] ListedImage describe(const std::string& name, bool foreign) const;

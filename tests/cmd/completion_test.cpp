@@ -57,7 +57,8 @@ TEST_CASE("completion offers every command and every option, wherever one stands
   CHECK(walk({}) > 30);
   World world;
   CHECK(offered(world, {"local", ""}) == std::set<std::string>{"up", "down", "status"});
-  CHECK(offered(world, {"-o", "json", "image", ""}) == std::set<std::string>{"list", "bake"});
+  CHECK(offered(world, {"-o", "json", "image", ""}) ==
+        std::set<std::string>{"list", "bake", "verify", "prune"});
   CHECK(offered(world, {"run", "--"}).contains("--stop-on-signal"));
   CHECK(offered(world, {"run", "--secret", ""}).empty());
   CHECK_FALSE(offered(world, {""}).contains("complete-words"));

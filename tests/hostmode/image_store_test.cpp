@@ -172,18 +172,36 @@ TEST_CASE("an image whose files are missing or cut short is refused, not started
         cat("base image 'micro' is unusable: ", kernel.native(), " is missing; bake it again"));
 }
 
-TEST_CASE("verify finds a flipped bit that the size does not show") {
+TEST_CASE("verify finds a flipped bit that the size does not show, and all else that is wrong") {
   const StoreFixture images;
   const ImageManifest manifest = images.publish("micro");
-  REQUIRE(images.store.verify("micro"));
+  CHECK(images.store.verify("micro").value().empty());
   const fs::path root = images.store.blob_path(*manifest.root);
   std::string bytes = PosixHost().read_file(root).value();
   bytes[200] = static_cast<char>(bytes[200] ^ 1);
   REQUIRE(PosixHost().replace_file(root, bytes, 0444));
   CHECK(images.store.resolve("micro"));
-  CHECK(images.store.verify("micro").error().message ==
-        cat("base image 'micro' is damaged: ", root.native(),
-            " is not what was baked; bake it again"));
+  const auto flipped = images.store.verify("micro").value();
+  REQUIRE(flipped.size() == 1);
+  CHECK(flipped[0].starts_with(cat(root.native(), " has other content: its sha256 is ")));
+  const fs::path kernel = images.store.blob_path(*manifest.kernel);
+  const fs::path modules = images.store.blob_path(*manifest.modules);
+  fs::remove(kernel);
+  fs::resize_file(modules, 1000);
+  const auto all = images.store.verify("micro").value();
+  REQUIRE(all.size() == 3);
+  CHECK(all[0] == cat(kernel.native(), " is missing"));
+  CHECK(all[1] == cat(modules.native(), " has 1000 bytes instead of 1024"));
+  CHECK(all[2] == flipped[0]);
+  CHECK(images.store.verify("other").error().code == ErrorCode::not_found);
+}
+
+TEST_CASE("of a foreign image verify reads the header") {
+  const StoreFixture images;
+  images.scratch.write("images/cuda.qcow2", qcow2_header(1 << 20));
+  CHECK(images.store.verify("cuda").value().empty());
+  images.scratch.write("images/cuda.qcow2", "not a disk");
+  CHECK(images.store.verify("cuda").value().size() == 1);
 }
 
 TEST_CASE("an image for other machines or of an unknown way to start is refused") {
@@ -245,15 +263,24 @@ TEST_CASE("collecting takes files that nothing needs, once they are an hour old"
   for (const BlobRef& blob : {*kept.kernel, *kept.modules, *kept.root, old, running}) {
     make_old(images.store.blob_path(blob));
   }
+  const auto looked =
+      images.store.collect({fs::path("/elsewhere") / running.sha256}, Collecting::look_only);
+  REQUIRE(looked);
+  CHECK(looked->bytes() == 101);
+  CHECK(fs::exists(images.store.blob_path(old)));
   // A VM may name the store by another path.
   const auto collected = images.store.collect({fs::path("/elsewhere") / running.sha256});
   REQUIRE(collected);
-  CHECK(collected->files == 1);
-  CHECK(collected->bytes == 101);
+  REQUIRE(collected->files.size() == 1);
+  CHECK(collected->files[0].path == images.store.blob_path(old));
+  CHECK(collected->bytes() == 101);
+  REQUIRE(collected->recent.size() == 1);
+  CHECK(collected->recent[0].path == images.store.blob_path(fresh));
+  CHECK(collected->recent[0].bytes == 100);
   CHECK_FALSE(fs::exists(images.store.blob_path(old)));
   CHECK(fs::exists(images.store.blob_path(fresh)));
   CHECK(fs::exists(images.store.blob_path(running)));
-  CHECK(images.store.verify("kept"));
+  CHECK(images.store.verify("kept").value().empty());
 }
 
 TEST_CASE("resolving an image keeps its files for another hour") {
@@ -280,7 +307,7 @@ TEST_CASE("while a manifest cannot be read no blob is collected") {
   const BlobRef blob = images.blob(100);
   make_old(images.store.blob_path(blob));
   images.scratch.write("images/newer.json", "{\"schema\": 2}");
-  REQUIRE(images.store.collect({}));
+  CHECK(images.store.collect({}).value().unreadable == std::vector<std::string>{"newer"});
   CHECK(fs::exists(images.store.blob_path(blob)));
   fs::remove(images.store.dir() / "newer.json");
   REQUIRE(images.store.collect({}));
