@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "base/version.h"
 #include "cmd/target.h"
+#include "cmd/task_names.h"
 #include "remote/remote_environments.h"
 
 namespace fuse::cmd {
@@ -43,14 +44,29 @@ Result<std::unique_ptr<HttpClient>> dial(Context& context) {
   return (*local)->http();
 }
 
+namespace {
+
+// Told where a log goes on, and what of it is lost.
+LogNews log_news(Context& context) {
+  return [&context](const std::string& line) { context.note(line); };
+}
+
+std::unique_ptr<EnvironmentApi> environments_at(std::unique_ptr<HttpClient> http, Clock& clock,
+                                                RemoteOptions options) {
+  return std::make_unique<TaskNames>(
+      std::make_unique<RemoteEnvironments>(std::move(http), clock, std::move(options)));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<EnvironmentApi>> connect(Context& context) {
   const auto target = find_target(context);
   if (!target) return target.error();
+  RemoteOptions options{.log_news = log_news(context)};
   if (*target) {
     auto http = dial_target(**target, context.variables);
     if (!http) return http.error();
-    return std::unique_ptr<EnvironmentApi>(
-        std::make_unique<RemoteEnvironments>(*std::move(http), context.clock));
+    return environments_at(*std::move(http), context.clock, std::move(options));
   }
   const auto local = running_local(context);
   if (!local) return local.error();
@@ -58,13 +74,12 @@ Result<std::unique_ptr<EnvironmentApi>> connect(Context& context) {
   if (!http) return http.error();
   // A stream in progress takes whatever answers: two builds must not take turns
   // in ending each other's process.
-  RemoteOptions options{.revive = [local = *local]() -> Result<void> {
+  options.revive = [local = *local]() -> Result<void> {
     const auto revived = local->ensure(AcceptBuild::any);
     if (!revived) return revived.error();
     return {};
-  }};
-  return std::unique_ptr<EnvironmentApi>(
-      std::make_unique<RemoteEnvironments>(*std::move(http), context.clock, std::move(options)));
+  };
+  return environments_at(*std::move(http), context.clock, std::move(options));
 }
 
 }  // namespace fuse::cmd

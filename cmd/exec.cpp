@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cmd/arguments.h"
 #include "cmd/attach_io.h"
 #include "cmd/commands.h"
 #include "cmd/interruption.h"
@@ -112,7 +113,7 @@ int run_exec(Context& context, ExecOptions options,
 void add_exec(CLI::App& app, Invocation& invocation) {
   const auto options = std::make_shared<ExecOptions>();
   auto* exec = app.add_subcommand("exec", "Run a command in an environment: exec ID -- COMMAND");
-  exec->add_option("ID", options->id, "The environment")->required()->type_name("");
+  add_environment_id(*exec, options->id);
   exec->add_option("COMMAND", options->command, "Its words; behind -- they may begin with a dash")
       ->type_name("");
   exec->add_option("--shell", options->shell, "Run this text with sh -lc")->type_name("TEXT");

@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <ostream>
+#include <vector>
 
 #include "base/text.h"
+#include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/interruption.h"
 #include "cmd/job_text.h"
@@ -28,6 +30,21 @@ int detach(const Context& context, const LogsOptions& options, const Interruptio
   context.note(cat("\ndetached at byte ", offset, ": the job is not touched.\n  go on there   ",
                    "fuse logs -f ", options.id, " --since ", offset));
   return interruption.exit_code();
+}
+
+// What of the output was asked for and is not kept any more, in words; "" when all
+// of it was shown.
+std::string missing_text(const LogsOptions& options, const LogRange& shown,
+                         const std::optional<JobStatus>& job) {
+  std::vector<std::string> parts;
+  if (!options.tail && shown.begin > options.since) {
+    parts.push_back(cat("bytes ", options.since, " to ", shown.begin));
+  }
+  if (job && is_over(*job) && shown.end < job->log_bytes) {
+    parts.push_back(cat("bytes ", shown.end, " to ", job->log_bytes));
+  }
+  if (parts.empty()) return "";
+  return cat(join(parts, " and "), " of the output of ", options.id, " are not kept any more");
 }
 
 // The code of a job whose output has been shown.
@@ -77,6 +94,10 @@ int run_logs(Context& context, const LogsOptions& options) {
     return detach(context, options, interruption, begin + shown);
   }
   if (!read) return fail_logs(context, options, read.error());
+  // Of a job that ended while it was followed, the length is known only now.
+  const auto now = options.follow ? (*api)->get(uid, true) : environment;
+  const std::string missing = missing_text(options, *read, now ? now->job : std::nullopt);
+  if (!missing.empty()) context.note(missing);
   return options.exit_code ? code_of_job(context, **api, options, uid) : success;
 }
 
@@ -85,13 +106,15 @@ int run_logs(Context& context, const LogsOptions& options) {
 void add_logs(CLI::App& app, Invocation& invocation) {
   const auto options = std::make_shared<LogsOptions>();
   auto* logs = app.add_subcommand("logs", "Show a job's output, also after it has ended");
-  logs->add_option("ID", options->id, "The environment")->required()->type_name("");
+  add_environment_id(*logs, options->id);
   logs->add_flag("-f,--follow", options->follow, "Go on until the job has ended");
   auto* since = logs->add_option("--since", options->since, "Start at this byte of the output")
                     ->type_name("OFFSET");
-  logs->add_option("--tail", options->tail, "Start at the last N lines")
-      ->type_name("N")
-      ->excludes(since);
+  must_be_at_least(since, 0);
+  auto* tail = logs->add_option("--tail", options->tail, "Start at the last N lines")
+                   ->type_name("N")
+                   ->excludes(since);
+  must_be_at_least(tail, 0);
   logs->add_flag("--exit-code", options->exit_code, "Exit with the job's code");
   logs->callback([&invocation, options] {
     invocation.action = [&invocation, options] { return run_logs(invocation.context, *options); };

@@ -4,6 +4,7 @@
 #include <ostream>
 
 #include "base/text.h"
+#include "cmd/arguments.h"
 #include "cmd/attach_io.h"
 #include "cmd/commands.h"
 #include "net/attach_frames.h"
@@ -87,7 +88,7 @@ void add_shell(CLI::App& app, Invocation& invocation) {
   auto* shell =
       app.add_subcommand("shell", "Open a shell, or another command, on a terminal there");
   shell->alias("ssh");
-  shell->add_option("ID", options->id, "The environment")->required()->type_name("");
+  add_environment_id(*shell, options->id);
   shell->add_option("COMMAND", options->command, "Instead of a login shell")->type_name("");
   shell->callback([&invocation, options] {
     invocation.takes_command = true;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/text.h"
+#include "cmd/arguments.h"
 #include "cmd/commands.h"
 
 namespace fuse::cmd {
@@ -25,7 +26,7 @@ int run_stop(Context& context, const std::string& id) {
 void add_stop(CLI::App& app, Invocation& invocation) {
   const auto id = std::make_shared<std::string>();
   auto* stop = app.add_subcommand("stop", "Stop a job: TERM, and KILL when its grace is over");
-  stop->add_option("ID", *id, "The environment")->required()->type_name("");
+  add_environment_id(*stop, *id);
   stop->callback([&invocation, id] {
     invocation.action = [&invocation, id] { return run_stop(invocation.context, *id); };
   });

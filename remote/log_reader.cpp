@@ -28,12 +28,16 @@ bool LogReader::take(std::string_view bytes) {
 }
 
 std::uint64_t LogReader::settle(const HttpReply& head) {
+  // Where the answer begins, when it does not begin where it was asked to.
+  const auto told = parse_int(head.headers.get(log_offset_header).value_or(""));
+  hole_ = {};
   if (!range_) {
-    // Where the answer begins, when it does not begin where it was asked to.
     std::uint64_t begin = query_.tail ? 0 : query_.offset;
-    const auto told = parse_int(head.headers.get(log_offset_header).value_or(""));
     if (told && *told >= 0) begin = static_cast<std::uint64_t>(*told);
     range_ = LogRange{begin, begin};
+  } else if (told && *told > 0 && static_cast<std::uint64_t>(*told) > range_->end) {
+    hole_ = {range_->end, static_cast<std::uint64_t>(*told)};
+    range_->end = hole_.end;
   }
   range_->end += received_;
   return std::exchange(received_, 0);

@@ -27,8 +27,12 @@ class LogReader {
   bool take(std::string_view bytes);
   // Enters what came with an answer that has this head; how much it was.
   std::uint64_t settle(const HttpReply& head);
+  // The bytes that the last answer left out, since they are not kept any more.
+  [[nodiscard]] LogRange hole() const { return hole_; }
   [[nodiscard]] bool follows() const { return query_.follow; }
   [[nodiscard]] bool refused() const { return refused_; }
+  // The offset of the byte that is asked for next.
+  [[nodiscard]] std::uint64_t next() const { return range_ ? range_->end : query_.offset; }
   [[nodiscard]] LogRange range() const { return range_.value_or(LogRange{}); }
 
  private:
@@ -36,6 +40,7 @@ class LogReader {
   const LogQuery& query_;
   const ByteSink& sink_;
   std::optional<LogRange> range_{};
+  LogRange hole_{};
   std::uint64_t received_ = 0;
   bool refused_ = false;
 };

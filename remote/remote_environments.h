@@ -15,12 +15,20 @@
 
 namespace fuse {
 
+// Takes a line about the reading of a log: that a lost connection was taken up again,
+// and what was missed.
+using LogNews = std::function<void(const std::string& line)>;
+
 struct RemoteOptions {
   // Tried when the server does not answer and before it is asked again: starts
   // a background process that has gone.  Absent: nothing can be done but wait.
   std::function<Result<void>()> revive{};
   // How long a stream that broke is taken up again without an answer.
   std::chrono::milliseconds patience{std::chrono::minutes(2)};
+  // Absent: nobody is told.
+  LogNews log_news{};
+  // An interruption that is shorter is not worth a line.
+  std::chrono::milliseconds short_break{std::chrono::seconds(3)};
 };
 
 // The orchestrator's API over HTTP.  Streams that break go on where they were:

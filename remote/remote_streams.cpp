@@ -4,6 +4,7 @@
 
 #include "base/json_reader.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "net/sse.h"
 #include "net/url.h"
 #include "orchestrator/api/json.h"
@@ -77,6 +78,38 @@ class EventReader {
   std::optional<Error> problem_{};
 };
 
+// Tells that a log broke off for a while and where it goes on.
+class LogBreak {
+ public:
+  LogBreak(const RemoteOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
+
+  void begin() {
+    if (!since_) since_ = clock_.steady();
+  }
+  // Bytes come again, the first of them at `offset`.
+  void end(std::uint64_t offset) {
+    if (!since_) return;
+    const auto took = clock_.steady() - *std::exchange(since_, std::nullopt);
+    if (took < options_.short_break) return;
+    say(cat("the connection was lost for ", human_duration(took), "; the output goes on at byte ",
+            offset));
+  }
+  void missed(const LogRange& hole) const {
+    if (hole.end == hole.begin) return;
+    say(cat("bytes ", hole.begin, " to ", hole.end,
+            " of the output were missed: they are not kept any more"));
+  }
+
+ private:
+  void say(const std::string& line) const {
+    if (options_.log_news) options_.log_news(line);
+  }
+
+  const RemoteOptions& options_;
+  const Clock& clock_;
+  std::optional<SteadyTime> since_{};
+};
+
 }  // namespace
 
 Result<RemoteEnvironments::Next> RemoteEnvironments::prepare_again(
@@ -141,19 +174,24 @@ Result<LogRange> RemoteEnvironments::logs(const std::string& id, const LogQuery&
   Retry retry(clock_, options_.patience);
   LogReader reader(cat("/v1/environments/", percent_encode(id), "/logs"), query, sink);
   LogRest rest = LogRest::more;
+  LogBreak broken(options_, clock_);
   for (;;) {
     const HttpCall call{
         .method = "GET", .target = reader.target(), .idle_timeout = silent_log, .stop = stop};
-    const auto reply =
-        http_->stream(call, [&reader](std::string_view bytes) { return reader.take(bytes); });
+    const auto reply = http_->stream(call, [&](std::string_view bytes) {
+      broken.end(reader.next());
+      return reader.take(bytes);
+    });
     const auto refusal = refusal_of(reply);
     if (!refusal) {
       retry.succeeded();
       const std::uint64_t received = reader.settle(reply->head);
+      broken.missed(reader.hole());
       if (reader.refused() || stop.stop_requested()) return reader.range();
       const bool finished = reply->end == HttpStreamReply::End::finished;
       if (finished && was_all(id, query, received, rest)) return reader.range();
     }
+    broken.begin();
     const auto next = prepare_again(retry, refusal, stop);
     if (!next) return next.error();
     if (*next == Next::give_up) return reader.range();

@@ -298,6 +298,45 @@ TEST_CASE("logs shows what was asked for, and its job's code when asked") {
   CHECK(world.fuse({"logs", "fuse-train", "--since", "1", "--tail", "1"}) == wrong_usage);
 }
 
+TEST_CASE("logs says what of the output is not kept any more") {
+  World world;
+  world.environments.log = "0123456789";
+  world.environments.environment.job = ended_job(0);
+  world.environments.environment.job->log_bytes = 30;
+  CHECK(world.fuse({"logs", "fuse-train", "--since", "5"}) == success);
+  CHECK(world.out.str() == "56789");
+  CHECK(world.err.str() == "bytes 10 to 30 of the output of fuse-train are not kept any more\n");
+}
+
+TEST_CASE("what is no number, no state or no name is refused by name") {
+  World world;
+  const auto refused = [&world](const std::vector<std::string>& words) {
+    world.err.str("");
+    CHECK(world.fuse(words) == wrong_usage);
+    return world.err.str().substr(0, world.err.str().find('\n'));
+  };
+  CHECK(refused({"logs", "fuse-train", "--tail", "-1"}) ==
+        "error: --tail: must be a whole number, 0 or more, got \"-1\"");
+  CHECK(refused({"logs", "fuse-train", "--tail=many"}) ==
+        "error: --tail: must be a whole number, 0 or more, got \"many\"");
+  CHECK(refused({"logs", "fuse-train", "--since", "-5"}) ==
+        "error: --since: must be a whole number, 0 or more, got \"-5\"");
+  CHECK(refused({"ps", "--limit", "-5"}) ==
+        "error: --limit: must be a whole number, 1 or more, got \"-5\"");
+  CHECK(refused({"ps", "--limit", "0"}) ==
+        "error: --limit: must be a whole number, 1 or more, got \"0\"");
+  CHECK(refused({"ps", "--state", "zzz"}) ==
+        "error: --state: must be one of provisioning, running, draining, destroying, destroyed, "
+        "failed, got \"zzz\"");
+  CHECK(refused({"environment", "list", "--state", "runing"})
+            .ends_with("got \"runing\", did you mean \"running\"?"));
+  CHECK(refused({"logs", ""}) == "error: ID: an empty id names no environment");
+  CHECK(refused({"rm", "--yes", "fuse-a", " "}) == "error: ID: an empty id names no environment");
+  CHECK(refused({"stop", ""}) == "error: ID: an empty id names no environment");
+  CHECK(world.environments.listed.empty());
+  CHECK(world.environments.destroyed.empty());
+}
+
 TEST_CASE("a job that has not ended has no exit code yet") {
   World world;
   world.environments.environment.state = EnvironmentState::running;

@@ -202,6 +202,53 @@ TEST_CASE("a log is read on through a server that starts again") {
   CHECK(revivals == 2);
 }
 
+TEST_CASE("a log that broke off says where it goes on, and what of it is gone by then") {
+  std::atomic<int> connection{0};
+  TestServer server([&](const HttpRequest& request) {
+    if (request.path == "/v1/environments/fuse-a") {
+      return connection < 2 ? job_response(JobState::running, 0)
+                            : job_response(JobState::exited, 104);
+    }
+    const int number = connection++;
+    HttpResponse response = stream_response("application/octet-stream", [number](HttpStream& out) {
+      out.write(number < 2 ? "1234" : "");
+    });
+    // What was between the two was pruned in the meantime.
+    if (number == 1) response.headers.set("X-Fuse-Log-Offset", "100");
+    return response;
+  });
+  std::vector<std::string> news;
+  Collected collected;
+  const auto read =
+      server
+          .client({.log_news = [&news](const std::string& line) { news.push_back(line); },
+                   .short_break = std::chrono::milliseconds(0)})
+          ->logs("fuse-a", {.follow = true}, collected.sink(), {});
+  REQUIRE(read);
+  CHECK(collected.bytes == "12341234");
+  CHECK(read->begin == 0);
+  CHECK(read->end == 104);
+  REQUIRE(news.size() == 2);
+  CHECK(news[0].starts_with("the connection was lost for "));
+  CHECK(news[0].ends_with("; the output goes on at byte 4"));
+  CHECK(news[1] == "bytes 4 to 100 of the output were missed: they are not kept any more");
+  CHECK(server.lines().back() == "GET /v1/environments/fuse-a/logs?offset=104&follow=1");
+}
+
+TEST_CASE("a log whose breaks are short says nothing of them") {
+  std::atomic<int> answers{0};
+  TestServer server([&](const HttpRequest&) {
+    if (answers++ < 1) return error_response(Error{ErrorCode::unavailable, "going down"});
+    return stream_response("application/octet-stream", [](HttpStream& out) { out.write("all"); });
+  });
+  std::vector<std::string> news;
+  Collected collected;
+  CHECK(server.client({.log_news = [&news](const std::string& line) { news.push_back(line); }})
+            ->logs("fuse-a", {}, collected.sink(), {}));
+  CHECK(collected.bytes == "all");
+  CHECK(news.empty());
+}
+
 TEST_CASE("a log that cannot be had is an error at once") {
   TestServer server([](const HttpRequest&) {
     return error_response(Error{ErrorCode::not_found, "vm fuse-a has no job"});
