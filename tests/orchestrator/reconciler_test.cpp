@@ -1,5 +1,6 @@
 #include "orchestrator/reconciler.h"
 
+#include "base/text.h"
 #include "tests/orchestrator/engine.h"
 
 namespace fuse {
@@ -131,6 +132,29 @@ TEST_CASE("idle is who runs no job and is used by nobody") {
   CHECK(engine.get(idle.uid).error == "idle for longer than idle_timeout (1m0s)");
   CHECK(engine.get("fuse-busy").state == EnvironmentState::running);
   CHECK(engine.get("fuse-attached").state == EnvironmentState::running);
+}
+
+TEST_CASE("between passes only those are asked that are not known to be healthy") {
+  Engine engine;
+  auto request = plain("probed");
+  request.healthcheck = HealthcheckSpec{.http = HealthcheckHttp{.port = 80, .path = "/"}};
+  engine.create(request);
+  engine.create(plain("other"));
+  engine.run_until_idle();
+  int asked = 0;
+  std::string state = "starting";
+  engine.host.on_exec = [&](const ExecRequest&) {
+    ++asked;
+    return ExecResult{.out = cat(R"({"state":")", state, R"(","since":"2026-11-30T10:00:00Z"})")};
+  };
+  engine.reconciler.look_for_health();
+  CHECK(engine.get("fuse-probed").health->state == "starting");
+  state = "passing";
+  engine.reconciler.look_for_health();
+  CHECK(engine.get("fuse-probed").health->state == "passing");
+  engine.reconciler.look_for_health();
+  CHECK(asked == 2);
+  CHECK_FALSE(engine.get("fuse-other").health);
 }
 
 TEST_CASE("the verdict of a healthcheck is in the environment, and a broken one changes nothing") {
