@@ -71,7 +71,7 @@ Result<void> get_file(Copy& copy, const std::string& target, std::uint32_t mode)
   if (!writer) return writer.error();
   std::optional<Error> problem;
   std::uint64_t size = 0;
-  const auto read = copy.guest.read(copy.from.path, [&](std::string_view bytes) {
+  auto read = copy.guest.read(copy.from.path, [&](std::string_view bytes) {
     size += bytes.size();
     if (auto wrote = writer->write(bytes); !wrote) problem = wrote.error();
     return !problem;
@@ -190,7 +190,7 @@ Result<CopyKind> kind_to_send(const Copy& copy) {
 
 // What it is called where it goes; for ".." that is not how it is written.
 std::string name_of(const fs::path& source) {
-  const std::string name = last_name(source.native());
+  std::string name = last_name(source.native());
   if (name != "..") return name;
   std::error_code failure;
   return fs::weakly_canonical(source, failure).filename();

@@ -246,16 +246,21 @@ Result<void> TarReader::read_header() {
   return begin(text_[kind_at], std::move(name), text_of(text_, target_field));
 }
 
+// What only leads to another entry.
+std::optional<TarReader::Part> TarReader::text_part(char kind) {
+  if (kind == 'L') return Part::long_name;
+  if (kind == 'K') return Part::long_target;
+  if (kind == 'x') return Part::extended;
+  if (kind == 'g') return Part::skipped;
+  return std::nullopt;
+}
+
 Result<void> TarReader::begin(char kind, std::string name, std::string target) {
   text_.clear();
   left_ = entry_.size;
-  const bool is_text = kind == 'L' || kind == 'K' || kind == 'x' || kind == 'g';
-  if (is_text) {
+  if (const auto text = text_part(kind)) {
     if (left_ > most_text) return not_tar("a name is too long");
-    part_ = kind == 'L'   ? Part::long_name
-            : kind == 'K' ? Part::long_target
-            : kind == 'x' ? Part::extended
-                          : Part::skipped;
+    part_ = *text;
     padding_ = tar_padding(left_).size();
     return {};
   }

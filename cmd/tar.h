@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,7 @@ class TarReader {
  private:
   enum class Part { header, file, long_name, long_target, extended, skipped };
 
+  static std::optional<Part> text_part(char kind);
   std::size_t take(std::string_view bytes);
   Result<void> use(std::string_view bytes);
   Result<void> read_header();

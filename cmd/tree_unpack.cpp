@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <ranges>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -135,7 +134,8 @@ Result<void> TreeUnpacker::end() {
 
 Result<void> TreeUnpacker::finish() {
   // The innermost first.
-  for (const auto& [names, mode] : std::ranges::reverse_view(late_modes_)) {
+  for (auto late = late_modes_.rbegin(); late != late_modes_.rend(); ++late) {
+    const auto& [names, mode] = *late;
     if (names.empty()) {
       if (::fchmod(folder_.get(), mode & plain_bits) < 0) return cannot("chmod", ".");
       continue;

@@ -86,7 +86,7 @@ void Command::on_timeout() {
   finish({.timed_out = true, .output = kept_});
 }
 
-void Command::finish(CommandResult result) {
+void Command::finish(const CommandResult& result) {
   watch_.reset();
   timer_.reset();
   output_.reset();

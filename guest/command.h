@@ -47,7 +47,7 @@ class Command {
   void read_output();
   void on_exit(ExitStatus status);
   void on_timeout();
-  void finish(CommandResult result);
+  void finish(const CommandResult& result);
 
   EventLoop& loop_;
   Children& children_;
