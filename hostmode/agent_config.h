@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "hostmode/accel.h"
 #include "hostmode/devices/device_files.h"
+#include "hostmode/devices/device_reset.h"
+#include "hostmode/devices/vfio_reset.h"
 #include "hostmode/image_store.h"
 #include "hostmode/qemu_process.h"
 #include "hostmode/receipts.h"
@@ -58,6 +60,8 @@ struct AgentWorld {
   std::function<Result<Image>(const std::string& name)> resolve_image{};
   // Called, from any thread, once the end of a job or of a VM has become known.
   std::function<void()> on_end = [] {};
+  // How devices are reset when a VM gives them back.
+  ResetTools reset{.hot_reset = vfio_hot_reset};
 };
 
 }  // namespace fuse

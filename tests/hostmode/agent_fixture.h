@@ -24,6 +24,7 @@ class FakeQemuHost {
   void plan_silent_guest(const std::string& extra = "");
   // Of the agents that are started from now on.
   AgentConfig config{};
+  ResetTools reset{};
   // How often the agent has told of an end.
   std::atomic<int> ends{0};
   // The agent; the first call starts it.

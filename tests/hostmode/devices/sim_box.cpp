@@ -66,6 +66,7 @@ void SimBox::add(const SimFunction& function) {
   add_file(cat(dir, "/resource"), resource_text(function.vram));
   add_file(cat(dir, "/numa_node"), cat(function.numa, "\n"));
   add_file(cat(dir, "/reset_method"), "flr bus\n");
+  add_file(cat(dir, "/reset"), "");
   add_file(cat(dir, "/driver_override"), "(null)\n");
   if (function.boot_vga) add_file(cat(dir, "/boot_vga"), *function.boot_vga ? "1\n" : "0\n");
   if (function.virtual_functions >= 0) {
