@@ -13,6 +13,7 @@
 #include "hostmode/devices/device_reset.h"
 #include "hostmode/devices/vfio_reset.h"
 #include "hostmode/image_store.h"
+#include "hostmode/memlock.h"
 #include "hostmode/qemu_process.h"
 #include "hostmode/receipts.h"
 #include "hostmode/user_net.h"
@@ -62,6 +63,8 @@ struct AgentWorld {
   std::function<void()> on_end = [] {};
   // How devices are reset when a VM gives them back.
   ResetTools reset{.hot_reset = vfio_hot_reset};
+  // Lets a QEMU that is started from then on lock so many bytes of memory.
+  std::function<Result<void>(std::uint64_t bytes)> allow_locking = fuse::allow_locking;
 };
 
 }  // namespace fuse

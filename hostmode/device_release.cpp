@@ -94,8 +94,8 @@ Result<void> set_aside(Host& host, const DevicePaths& paths, const std::vector<V
   }
   if (cards.empty()) cards.push_back(unsound.address);
   for (const std::string& card : cards) {
-    auto done = quarantine_card(host, paths, card,
-                                cat(unsound.address, " after a vm: ", unsound.problem));
+    auto done =
+        quarantine_card(host, paths, card, cat(unsound.address, " after a vm: ", unsound.problem));
     if (!done) return done;
   }
   return {};
@@ -112,6 +112,13 @@ Result<DeviceRelease> release_devices(Host& host, const DevicePaths& paths,
     if (device.problem.empty()) continue;
     if (auto done = set_aside(host, paths, devices, device); !done) return done.error();
   }
+  std::vector<std::string> reset;
+  for (const ReleasedDevice& device : release.devices) {
+    if (device.problem.empty() && !device.reset.empty()) reset.push_back(device.address);
+  }
+  // Should it not be noted, an old complaint of the kernel's keeps the card from being
+  // handed out: the safe side.
+  if (!reset.empty()) (void)note_resets(host, paths, reset);
   return release;
 }
 

@@ -101,8 +101,7 @@ std::string meaning_of(std::string_view qemu_words) {
   constexpr std::array<Meaning, 19> meanings = {{
       {"Is another process using the image", "", "another process has this disk open"},
       {"Failed to get \"write\" lock", "", "another process has this disk open"},
-      {"Failed to get shared \"write\" lock", "",
-       "another process has this disk open for writing"},
+      {"Failed to get shared \"write\" lock", "", "another process has this disk open for writing"},
       {"cannot set up guest memory", "", "the host has not that much memory free"},
       {"Could not access KVM kernel module: Permission denied", "",
        "this user may not open /dev/kvm: add it to the group kvm"},
@@ -129,7 +128,8 @@ std::string meaning_of(std::string_view qemu_words) {
       {"VFIO_MAP_DMA failed: Cannot allocate memory", "",
        "a VM with devices has all its memory locked, and QEMU may not lock that much: "
        "LimitMEMLOCK=infinity in the agent's unit"},
-      {"vfio_dma_map", "-12", "all memory of a VM with devices is locked, and QEMU may not lock "
+      {"vfio_dma_map", "-12",
+       "all memory of a VM with devices is locked, and QEMU may not lock "
        "that much: LimitMEMLOCK=infinity in the agent's unit"},
       {"No space left on device", "", "the disk that holds the state directory is full"},
   }};

@@ -1,9 +1,12 @@
 #include "hostmode/memlock.h"
 
+#include <linux/capability.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 #include "base/text.h"
@@ -20,12 +23,25 @@ Result<LockLimit> raised_lock_limit(const LockLimit& now, std::uint64_t bytes, b
   if (now.soft == LockLimit::none) return now;
   if (privileged) return LockLimit{LockLimit::none, LockLimit::none};
   if (now.hard >= bytes) return LockLimit{now.hard, now.hard};
-  return Error{ErrorCode::forbidden,
+  return Error{ErrorCode::internal,
                cat("a vm with devices has all its memory locked: that takes ", human_bytes(bytes),
                    ", and this user may lock ", human_bytes(now.hard)),
-               {{"hint", "LimitMEMLOCK=infinity in the agent's unit, or memlock in "
-                         "/etc/security/limits.conf"}}};
+               {{"hint",
+                 "LimitMEMLOCK=infinity in the agent's unit, or memlock in "
+                 "/etc/security/limits.conf"}}};
 }
+
+namespace {
+
+// CAP_IPC_LOCK: the kernel asks for no limit then.
+bool may_lock_anyway() {
+  __user_cap_header_struct head{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> capabilities{};
+  if (::syscall(SYS_capget, &head, capabilities.data()) != 0) return false;
+  return (capabilities[0].effective & (1U << CAP_IPC_LOCK)) != 0;
+}
+
+}  // namespace
 
 Result<void> allow_locking(std::uint64_t bytes) {
   static_assert(RLIM_INFINITY == LockLimit::none);
@@ -37,7 +53,8 @@ Result<void> allow_locking(std::uint64_t bytes) {
   if (*raised == now) return {};
   limit = {.rlim_cur = raised->soft, .rlim_max = raised->hard};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) == 0) return {};
-  // Root without CAP_SYS_RESOURCE, in a container: as any user then.
+  // Root without CAP_SYS_RESOURCE, in a container: as any user then, unless no limit counts.
+  if (may_lock_anyway()) return {};
   const auto own = raised_lock_limit(now, bytes, false);
   if (!own) return own.error();
   limit = {.rlim_cur = own->soft, .rlim_max = own->hard};

@@ -20,7 +20,7 @@ struct LockLimit {
 [[nodiscard]] std::uint64_t bytes_to_lock(std::int32_t memory_mb);
 
 // The limit to set so that `bytes` may be locked: none where that is allowed, else the
-// hard one.  forbidden, saying what is missing, when not even that is enough.
+// hard one.  internal, saying what is missing, when not even that is enough.
 Result<LockLimit> raised_lock_limit(const LockLimit& now, std::uint64_t bytes, bool privileged);
 
 // Raises the limit of this process, which a QEMU that it starts from then on has too.

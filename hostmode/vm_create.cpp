@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "hostmode/device_pool.h"
 #include "hostmode/disk.h"
-#include "hostmode/memlock.h"
 #include "hostmode/mmio_window.h"
 #include "hostmode/qemu_argv.h"
 #include "hostmode/vm_keeper.h"
@@ -46,6 +45,15 @@ Result<BootImage> boot_image(const Image& image) {
                    .disk = image.disk ? image.disk->native() : "",
                    .has_root = image.has_root,
                    .init = image.init};
+}
+
+// A VM with devices has all its memory locked and their regions mapped before its guest
+// starts, which takes a second or so a GiB, and on some kernels minutes a card.
+std::chrono::milliseconds boot_time(const AgentConfig& config, const VmRecord& record) {
+  if (record.devices.empty()) return config.boot_budget;
+  const std::chrono::seconds locking(record.memory_mb / 1024);
+  const std::chrono::seconds mapping(30 * record.devices.size());
+  return config.boot_budget + locking + mapping;
 }
 
 }  // namespace
@@ -174,9 +182,8 @@ Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
 Result<QemuFacts> VmKeeper::qemu_facts(const VmRecord& record) {
   QemuFacts facts{.qemu = config_.qemu};
   if (record.devices.empty()) return facts;
-  if (auto allowed = allow_locking(bytes_to_lock(record.memory_mb)); !allowed) {
-    return allowed.error();
-  }
+  auto allowed = world_.allow_locking(bytes_to_lock(record.memory_mb));
+  if (!allowed) return allowed.error();
   std::vector<std::optional<std::int32_t>> nodes;
   std::map<std::string, std::vector<PciBar>> bars;
   for (const VmDevice& device : record.devices) {
@@ -186,9 +193,11 @@ Result<QemuFacts> VmKeeper::qemu_facts(const VmRecord& record) {
     nodes.push_back(function->numa);
     bars[device.address] = std::move(function->bars);
   }
-  facts.mmio_gib = mmio_window_gib(bars);
-  facts.memory =
-      plan_memory(record.memory_mb, record.cpus, nodes, read_host_nodes(world_.host));
+  // An emulated CPU has 40 bits, whatever this one has.
+  const auto cpuinfo = world_.host.read_file("/proc/cpuinfo");
+  const int bits = record.accel == Accel::tcg ? 40 : physical_bits(cpuinfo ? *cpuinfo : "");
+  facts.mmio_gib = window_within(mmio_window_gib(bars), record.memory_mb, bits);
+  facts.memory = plan_memory(record.memory_mb, record.cpus, nodes, read_host_nodes(world_.host));
   if (!facts.memory.note.empty()) {
     world_.log.warning("a vm's memory is not where its devices are",
                        {{"vm", record.vm_id}, {"reason", facts.memory.note}});
@@ -201,10 +210,14 @@ Result<void> VmKeeper::boot(Vm& vm, VmRecord record) {
     record.process = {qemu.pid(), qemu.start_time(), boot_id_};
     return write(vm, record);
   };
+  if (!record.devices.empty()) {
+    world_.log.info("the memory of a vm is locked for its devices",
+                    {{"vm", record.vm_id}, {"memory_mb", cat(record.memory_mb)}});
+  }
   auto booted = boot_vm(world_.host,
                         {.dir = paths_.vm(record.uid),
                          .argv = record.argv,
-                         .budget = config_.boot_budget,
+                         .budget = boot_time(config_, record),
                          .on_start = note_process},
                         config_.stop, vm.cancelled());
   if (!booted) return in_context(cat("start vm ", record.vm_id), booted.error());

@@ -109,7 +109,7 @@ class VmKeeper {
   Receipts receipts_;
   std::mutex allocation_mutex_;
   std::mutex release_mutex_;  // one at a time writes down what is set aside
-  std::mutex accel_mutex_;  // held through the trial: the others wait for its outcome
+  std::mutex accel_mutex_;    // held through the trial: the others wait for its outcome
   std::optional<AccelChoice> accel_;
   VmTable table_;  // last: the threads of its VMs use all of the above
 };

@@ -1,6 +1,5 @@
 #include "hostmode/devices/device_reset.h"
 
-
 #include "base/text.h"
 #include "hostmode/devices/pci_address.h"
 #include "hostmode/devices/pci_device.h"
@@ -61,12 +60,9 @@ class Resetter {
   }
 
  private:
-  static fs::path dir_of(const std::string& address) {
-    return fs::path(pci_devices_dir) / address;
-  }
+  static fs::path dir_of(const std::string& address) { return fs::path(pci_devices_dir) / address; }
 
-  Result<void> chosen(const fs::path& list, const std::string& method,
-                      const std::string& address) {
+  Result<void> chosen(const fs::path& list, const std::string& method, const std::string& address) {
     if (auto set = host_.write_file(list, method); !set) return set;
     return reset(address);
   }

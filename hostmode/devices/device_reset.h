@@ -12,8 +12,7 @@ namespace fuse {
 
 // Resets everything on the bus of a function through VFIO: for functions that have no
 // reset of their own, such as a card's sound chip.  All of it must be in `group`.
-using HotReset =
-    std::function<Result<void>(const std::string& group, const std::string& address)>;
+using HotReset = std::function<Result<void>(const std::string& group, const std::string& address)>;
 
 struct ResetTools {
   KernelWrites writes{};
@@ -29,7 +28,7 @@ struct ResetTarget {
 // How that went for one function.
 struct ResetOutcome {
   std::string address{};
-  std::string method{};  // flr, bus, ... as the kernel calls it, or "hot"; empty: not reset
+  std::string method{};   // flr, bus, ... as the kernel calls it, or "hot"; empty: not reset
   std::string problem{};  // why it cannot be trusted; empty: it answers, and is reset if it can be
 };
 

@@ -66,7 +66,8 @@ Result<std::unique_ptr<Agent>> FakeQemuHost::start_agent(Host& on) {
        .log = log_,
        .resolve_image = [dir = root()](const std::string& name) { return image_called(dir, name); },
        .on_end = [this] { ++ends; },
-       .reset = reset},
+       .reset = reset,
+       .allow_locking = allow_locking},
       config);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ class FakeQemuHost {
   // Of the agents that are started from now on.
   AgentConfig config{};
   ResetTools reset{};
+  std::function<Result<void>(std::uint64_t bytes)> allow_locking = [](std::uint64_t /*bytes*/) {
+    return Result<void>();
+  };
   // How often the agent has told of an end.
   std::atomic<int> ends{0};
   // The agent; the first call starts it.

@@ -1,6 +1,7 @@
 #include "hostmode/device_release.h"
 
 #include "base/text.h"
+#include "hostmode/devices/pci_device.h"
 #include "tests/catch.h"
 #include "tests/hostmode/devices/boxes.h"
 
@@ -18,8 +19,7 @@ const std::vector<VmDevice> whole = {
 const std::vector<VmDevice> slice = {{.kind = "mdev", .address = mdev, .uuid = mdev}};
 
 DeviceRelease release(SimBox& box, const std::vector<VmDevice>& devices) {
-  const auto done =
-      release_devices(box, paths, devices, {.writes = {.write = box.write_within()}});
+  const auto done = release_devices(box, paths, devices, {.writes = {.write = box.write_within()}});
   REQUIRE(done);
   return *done;
 }
@@ -55,8 +55,9 @@ TEST_CASE("a companion that fails sets its card aside") {
   CHECK(release(box, whole).grade == ReleaseGrade::quarantined);
   const auto aside = set_aside(box);
   REQUIRE(aside.size() == 1);
-  CHECK(aside.at(card) == cat(sound, " after a vm: its configuration space reads ffff where its "
-                                     "vendor 10de should be"));
+  CHECK(aside.at(card) == cat(sound,
+                              " after a vm: its configuration space reads ffff where its "
+                              "vendor 10de should be"));
 }
 
 TEST_CASE("a card that a process still has open is neither reset nor handed out") {
@@ -66,8 +67,7 @@ TEST_CASE("a card that a process still has open is neither reset nor handed out"
   box.add_process(5, "qemu", "old.service", {cat("/dev/vfio/", group)});
   const auto done = release(box, whole);
   CHECK(done.grade == ReleaseGrade::quarantined);
-  CHECK(done.devices[0].problem ==
-        cat("pid 5 (qemu, old.service) has /dev/vfio/", group, " open"));
+  CHECK(done.devices[0].problem == cat("pid 5 (qemu, old.service) has /dev/vfio/", group, " open"));
   CHECK(box.writes == std::vector<std::string>{"replace /var/lib/fuse/device-quarantine.txt"});
   CHECK(set_aside(box).contains(card));
 }
@@ -87,8 +87,7 @@ TEST_CASE("what cannot be set aside is not released") {
   make_consumer_box(box);
   box.add_file(cat("/sys/bus/pci/devices/", card, "/config"), std::string(64, '\xff'));
   box.refused.emplace("device-quarantine.txt", Error{ErrorCode::internal, "the disk is full"});
-  const auto done =
-      release_devices(box, paths, whole, {.writes = {.write = box.write_within()}});
+  const auto done = release_devices(box, paths, whole, {.writes = {.write = box.write_within()}});
   REQUIRE_FALSE(done);
   CHECK(done.error().message == "the disk is full");
 }

@@ -99,14 +99,24 @@ TEST_CASE("the window for regions is as large as the cards' need, a slot a power
   CHECK(mmio_window_gib(eight) == 8 * 256 + 32);
 }
 
+TEST_CASE("the window stays within what the CPU can address") {
+  CHECK(window_within(160, 2048, 46) == 160);
+  CHECK(window_within(2080, 2048, 40) == 1024 - 2 - 16);
+  CHECK(window_within(2080, 2000 * 1024, 40) == 0);
+  CHECK(window_within(160, 2048, 0) == 0);
+  CHECK(window_within(0, 2048, 46) == 0);
+  CHECK(physical_bits("processor\t: 0\naddress sizes\t: 46 bits physical, 48 bits virtual\n") ==
+        46);
+  CHECK(physical_bits("processor\t: 0\n") == 0);
+}
+
 TEST_CASE("what QEMU may lock is raised as far as it goes, and told when that is too little") {
   constexpr std::uint64_t none = LockLimit::none;
   const std::uint64_t need = bytes_to_lock(2048);
   CHECK(need == 3 * gib);
   CHECK(raised_lock_limit({8 << 20, 8 << 20}, need, true).value() == LockLimit{none, none});
   CHECK(raised_lock_limit({none, none}, need, false).value() == LockLimit{none, none});
-  CHECK(raised_lock_limit({8 << 20, 4 * gib}, need, false).value() ==
-        LockLimit{4 * gib, 4 * gib});
+  CHECK(raised_lock_limit({8 << 20, 4 * gib}, need, false).value() == LockLimit{4 * gib, 4 * gib});
   const auto refused = raised_lock_limit({8 << 20, gib}, need, false);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message ==
@@ -120,20 +130,23 @@ TEST_CASE("what QEMU says of devices is explained") {
     CHECK(meaning_of(words).find(part) != std::string::npos);
   };
   const std::string vfio = "-device vfio-pci,host=0000:01:00.0: vfio 0000:01:00.0: ";
-  explains(vfio + "group 4 is not viable Please ensure all devices within the iommu_group are "
-                  "bound to their vfio bus driver.",
+  explains(vfio +
+               "group 4 is not viable Please ensure all devices within the iommu_group are "
+               "bound to their vfio bus driver.",
            "fuse agent bind");
   explains(vfio + "failed to open /dev/vfio/4: Device or resource busy", "another process");
   explains(vfio + "failed to open /dev/vfio/4: No such file or directory", "fuse agent bind");
   explains(vfio + "failed to open /dev/vfio/4: Permission denied", "may not open");
-  explains(vfio + "error getting device from group 4: No such device Verify all devices in group "
-                  "4 are bound to vfio-<bus> or pci-stub and not already in use",
+  explains(vfio +
+               "error getting device from group 4: No such device Verify all devices in group "
+               "4 are bound to vfio-<bus> or pci-stub and not already in use",
            "a bridge");
   explains(vfio + "device is already attached", "named twice");
   explains(vfio + "no such host device: No such file or directory", "fuse agent probe");
-  explains("-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/U: vfio /sys/bus/mdev/devices/U: no "
-           "such host device: No such file or directory",
-           "fuse agent mig apply");
+  explains(
+      "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/U: vfio /sys/bus/mdev/devices/U: no "
+      "such host device: No such file or directory",
+      "fuse agent mig apply");
   explains(vfio + "no iommu_group found: No such file or directory", "IOMMU is off");
   explains(vfio + "Failed to set iommu for container: Operation not permitted", "interrupts");
   explains("VFIO_MAP_DMA failed: Cannot allocate memory", "LimitMEMLOCK");

@@ -70,6 +70,11 @@ struct Bench {
     request.gpus = 1;
     return agent->create_vm(request);
   }
+  VmInfo made(const std::string& name) {
+    const auto vm = create(name);
+    if (!vm) FAIL(vm.error().message);
+    return *vm;
+  }
   [[nodiscard]] VmRecord record(const VmInfo& vm) {
     return read_vm_record(qemus.host, qemus.paths(), vm.uid).value();
   }
@@ -95,7 +100,7 @@ void refuses(Bench& bench) {
 
 TEST_CASE("a VM has its card alone, through a restart of the agent, and gives it back reset") {
   Bench bench;
-  const auto vm = bench.create("one").value();
+  const auto vm = bench.made("one");
   CHECK(bench.record(vm).devices.size() == 4);
   CHECK_FALSE(bench.record(vm).release);
   CHECK(bench.agent->devices_in_use() == std::set<std::string>{"GPU-a"});
@@ -112,9 +117,27 @@ TEST_CASE("a VM has its card alone, through a restart of the agent, and gives it
   CHECK(bench.create("two"));
 }
 
+TEST_CASE("a VM whose memory may not be locked is refused before anything starts") {
+  Bench bench;
+  std::uint64_t asked = 0;
+  bench.qemus.allow_locking = [&](std::uint64_t bytes) {
+    asked = bytes;
+    return Result<void>(Error{ErrorCode::internal, "this user may lock 8 MiB"});
+  };
+  bench.start();
+  const auto vm = bench.create("one");
+  REQUIRE_FALSE(vm);
+  CHECK(vm.error().message == "this user may lock 8 MiB");
+  CHECK(asked == std::uint64_t{2} << 30U);
+  CHECK(bench.devices.box.text(cat("/sys/bus/pci/devices/", card, "/reset")).empty());
+  bench.qemus.allow_locking = [](std::uint64_t) { return Result<void>(); };
+  bench.start();
+  CHECK(bench.create("one"));
+}
+
 TEST_CASE("a card is free once its QEMU has died, before the VM is removed") {
   Bench bench;
-  const auto vm = bench.create("one").value();
+  const auto vm = bench.made("one");
   SECTION("while the agent looks on") {
     ::kill(bench.record(vm).process.pid, SIGKILL);
     CHECK(eventually([&] { return bench.record(vm).release.has_value(); }));
@@ -138,7 +161,7 @@ TEST_CASE("a card is free once its QEMU has died, before the VM is removed") {
 
 TEST_CASE("a card that does not answer after a VM is given to nobody") {
   Bench bench;
-  const auto vm = bench.create("one").value();
+  const auto vm = bench.made("one");
   bench.devices.box.add_file(cat("/sys/bus/pci/devices/", card, "/config"),
                              std::string(64, '\xff'));
   REQUIRE(bench.agent->destroy_vm("one"));
@@ -160,7 +183,7 @@ TEST_CASE("a card comes back from a VM that was not finished") {
 
 TEST_CASE("a VM whose card cannot be set aside keeps it") {
   Bench bench;
-  const auto vm = bench.create("one").value();
+  const auto vm = bench.made("one");
   bench.devices.box.add_file(cat("/sys/bus/pci/devices/", card, "/config"),
                              std::string(64, '\xff'));
   // Nobody can write there.

@@ -9,6 +9,7 @@ import time
 import traceback
 
 import binding
+import ending
 import mediated
 import passing
 from lab import Failed, Lab, Skip
@@ -16,9 +17,9 @@ from lab import Failed, Lab, Skip
 
 def checks():
     """The checks in their order: each takes the lab as those before it leave it."""
-    for module in (binding, passing, mediated):
+    for module in (binding, passing, mediated, ending):
         for name, value in vars(module).items():
-            if name.startswith("check_"):
+            if name.startswith("check_") and value.__module__ == module.__name__:
                 yield value.__doc__.splitlines()[0].rstrip("."), value
 
 

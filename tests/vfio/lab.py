@@ -199,6 +199,13 @@ class Lab:
             same(done.code, code, done)
         return done
 
+    def start(self, *words, before=()):
+        """Starts fuse; the caller waits for it."""
+        return subprocess.Popen([*before, self.program, *words],
+                                env={**os.environ, "QEMU_DIR": str(self.dir)}, text=True,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
+
     def probe(self):
         """The cards by address."""
         devices = self.fuse("agent", "probe", "--vendor", "1234", "-o", "json").json()["devices"]

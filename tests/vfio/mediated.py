@@ -83,11 +83,3 @@ def check_mdev_gone(lab):
     expect("no such host device: No such file or directory" in text, text)
     expect("fuse agent mig apply" in text, text)
     same(lab.agent.json("GET", "/v1/vm?prefix=lost")["vms"], [])
-
-
-def check_stop(lab):
-    """the agent ends on SIGTERM and leaves nothing that runs."""
-    same(lab.agent.stop(), 0)
-    left = [command for path in pathlib.Path("/proc").glob("[0-9]*/comm")
-            if (command := path.read_text().strip()).startswith("qemu-system")]
-    same(left, [])

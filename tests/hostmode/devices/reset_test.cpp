@@ -1,9 +1,8 @@
-#include "hostmode/devices/device_reset.h"
-
 #include <algorithm>
 #include <cerrno>
 
 #include "base/text.h"
+#include "hostmode/devices/device_reset.h"
 #include "tests/catch.h"
 #include "tests/hostmode/devices/boxes.h"
 
@@ -126,8 +125,7 @@ TEST_CASE("a function that does not answer after its reset is told by what it re
   bench.box.add_file(cat(dir_of(card), "/config"), std::string(64, '\xff'));
   const auto outcome = bench.reset()[0];
   CHECK(outcome.method == "flr");
-  CHECK(outcome.problem ==
-        "its configuration space reads ffff where its vendor 10de should be");
+  CHECK(outcome.problem == "its configuration space reads ffff where its vendor 10de should be");
   CHECK_FALSE(bench.reset({"0000:77:00.0"})[0].problem.empty());
 }
 

@@ -72,6 +72,9 @@ void SimBox::add(const SimFunction& function) {
   if (function.virtual_functions >= 0) {
     add_file(cat(dir, "/sriov_totalvfs"), "16\n");
     add_file(cat(dir, "/sriov_numvfs"), cat(function.virtual_functions, "\n"));
+    for (int i = 0; i < function.virtual_functions; ++i) {
+      add_link(cat(dir, "/virtfn", i), cat("../virtual-", i));
+    }
   }
   if (!function.physical.empty()) add_link(cat(dir, "/physfn"), cat("../", function.physical));
   if (!function.group.empty()) {
