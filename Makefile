@@ -4,6 +4,7 @@
 #   make run      build, bake the base image once, train the example in a VM
 #   make test     everything, with the end-to-end tests on build/fuse
 #   make unit     the unit tests alone
+#   make test-vfio  the agent on a real kernel with real VFIO, without a GPU
 #   make lint     layers, format, shellcheck, clang-tidy (TIDY=no: without it)
 #   make asan     unit tests under AddressSanitizer and UBSan; tsan: ThreadSanitizer
 #   make fuzz     each fuzz target for FUZZ_SECONDS
@@ -15,7 +16,7 @@ FUZZ_SECONDS ?= 60
 TIDY ?= yes
 EXAMPLE ?= examples/train/Fusefile
 
-.PHONY: build run test unit lint format asan tsan fuzz bench install clean
+.PHONY: build run test test-vfio unit lint format asan tsan fuzz bench install clean
 
 build:
 	scripts/setup build
@@ -32,6 +33,10 @@ test:
 	cmake --preset release
 	cmake --build --preset release
 	tests/run release
+
+test-vfio: build
+	scripts/setup run
+	tests/vfio/run
 
 unit:
 	scripts/setup build test

@@ -19,6 +19,10 @@ namespace {
 // Runs in the process apart, where only what is safe in a signal handler is: other
 // threads may have held any lock when it was forked.
 [[noreturn]] void attempt(const char* file, std::string_view text, int report) {
+  // Whoever reads our output to its end must not wait for this one.
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (standard != report) ::close(standard);
+  }
   int failure = 0;
   const int fd = ::open(file, O_WRONLY | O_TRUNC | O_CLOEXEC);
   if (fd < 0 || ::write(fd, text.data(), text.size()) < 0) failure = errno;

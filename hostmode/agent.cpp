@@ -89,7 +89,9 @@ std::set<fs::path> Agent::images_in_use() const {
 std::set<std::string> Agent::devices_in_use() const {
   std::set<std::string> uuids;
   for (const auto& vm : keeper_.table().all()) {
-    for (const VmDevice& device : vm->record().devices) {
+    const VmRecord has = vm->record();
+    if (has.release) continue;
+    for (const VmDevice& device : has.devices) {
       if (!device.uuid.empty()) uuids.insert(device.uuid);
     }
   }

@@ -10,7 +10,10 @@
 #include "base/log.h"
 #include "hostmode/accel.h"
 #include "hostmode/devices/device_files.h"
+#include "hostmode/devices/device_reset.h"
+#include "hostmode/devices/vfio_reset.h"
 #include "hostmode/image_store.h"
+#include "hostmode/memlock.h"
 #include "hostmode/qemu_process.h"
 #include "hostmode/receipts.h"
 #include "hostmode/user_net.h"
@@ -58,6 +61,10 @@ struct AgentWorld {
   std::function<Result<Image>(const std::string& name)> resolve_image{};
   // Called, from any thread, once the end of a job or of a VM has become known.
   std::function<void()> on_end = [] {};
+  // How devices are reset when a VM gives them back.
+  ResetTools reset{.hot_reset = vfio_hot_reset};
+  // Lets a QEMU that is started from then on lock so many bytes of memory.
+  std::function<Result<void>(std::uint64_t bytes)> allow_locking = fuse::allow_locking;
 };
 
 }  // namespace fuse

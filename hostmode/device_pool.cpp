@@ -77,13 +77,35 @@ DevicePool make_pool(const DeviceFiles& files, const DeviceInventory& inventory)
   return pool;
 }
 
+namespace {
+
+// The makers of the cards that the inventory names: what the operator wrote there counts,
+// whoever made it, and is looked at like any other.
+std::vector<std::string> inventory_vendors(Host& host, const std::vector<InventoryGroup>& lines) {
+  std::vector<std::string> vendors;
+  for (const InventoryGroup& line : lines) {
+    for (const std::string& slot : line.slots) {
+      auto identity = read_pci_identity(host, slot);
+      if (identity && is_display_class(identity->pci_class)) vendors.push_back(identity->vendor);
+    }
+  }
+  return vendors;
+}
+
+}  // namespace
+
 Result<DevicePool> read_device_pool(Host& host, const DevicePaths& paths, InventoryDepth depth) {
-  const InventoryOptions options{.depth = depth};
+  InventoryOptions options{.depth = depth};
   if (paths.dir.empty()) {
     return DevicePool{.summary = scan_words(scan_gpus(host, options.vendors), options.vendors)};
   }
   const auto files = read_device_files(host, paths);
   if (!files) return files.error();
+  for (std::string& vendor : inventory_vendors(host, files->groups)) {
+    if (std::ranges::find(options.vendors, vendor) == options.vendors.end()) {
+      options.vendors.push_back(std::move(vendor));
+    }
+  }
   const auto inventory = read_inventory(host, paths, options);
   if (!inventory) return inventory.error();
   return make_pool(*files, *inventory);

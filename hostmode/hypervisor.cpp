@@ -95,20 +95,49 @@ Result<BootedVm> boot_vm(Host& host, const BootSpec& spec, const StopLimits& lim
 std::string meaning_of(std::string_view qemu_words) {
   struct Meaning {
     std::string_view words;
+    std::string_view also;  // what must be there besides
     std::string_view meaning;
   };
-  constexpr std::array<Meaning, 7> meanings = {{
-      {"Is another process using the image", "another process has this disk open"},
-      {"Failed to get \"write\" lock", "another process has this disk open"},
-      {"Failed to get shared \"write\" lock", "another process has this disk open for writing"},
-      {"cannot set up guest memory", "the host has not that much memory free"},
-      {"Could not access KVM kernel module: Permission denied",
+  constexpr std::array<Meaning, 19> meanings = {{
+      {"Is another process using the image", "", "another process has this disk open"},
+      {"Failed to get \"write\" lock", "", "another process has this disk open"},
+      {"Failed to get shared \"write\" lock", "", "another process has this disk open for writing"},
+      {"cannot set up guest memory", "", "the host has not that much memory free"},
+      {"Could not access KVM kernel module: Permission denied", "",
        "this user may not open /dev/kvm: add it to the group kvm"},
-      {"Could not access KVM kernel module: No such file", "the host has no KVM"},
-      {"No space left on device", "the disk that holds the state directory is full"},
+      {"Could not access KVM kernel module: No such file", "", "the host has no KVM"},
+      {"is not viable", "iommu_group",
+       "another function of the device's IOMMU group is on a driver of the host's: `fuse agent "
+       "probe` shows which, `fuse agent bind` binds them all"},
+      {"error getting device from group", "",
+       "that function is not on vfio-pci, or it is a bridge: fuse agent bind"},
+      {"device is already attached", "", "the same function is named twice"},
+      {"no iommu_group found", "",
+       "the host's IOMMU is off: `fuse agent doctor` says how to switch it on"},
+      {"Failed to set iommu for container", "",
+       "the host's IOMMU cannot remap interrupts, and VFIO then hands nothing over"},
+      {"no such host device", "/mdev/",
+       "that mediated device is gone, as after a restart of the host: fuse agent mig apply"},
+      {"no such host device", "", "the device is gone from the host: fuse agent probe"},
+      {"failed to open /dev/vfio/", "Device or resource busy",
+       "another process has a device of that IOMMU group open: `fuse agent probe` names it"},
+      {"failed to open /dev/vfio/", "Permission denied",
+       "the user whom QEMU runs as may not open that file"},
+      {"failed to open /dev/vfio/", "No such file",
+       "nothing of the device's IOMMU group is on vfio-pci: fuse agent bind"},
+      {"VFIO_MAP_DMA failed: Cannot allocate memory", "",
+       "a VM with devices has all its memory locked, and QEMU may not lock that much: "
+       "LimitMEMLOCK=infinity in the agent's unit"},
+      {"vfio_dma_map", "-12",
+       "all memory of a VM with devices is locked, and QEMU may not lock "
+       "that much: LimitMEMLOCK=infinity in the agent's unit"},
+      {"No space left on device", "", "the disk that holds the state directory is full"},
   }};
+  const auto said = [&](std::string_view words) {
+    return qemu_words.find(words) != std::string_view::npos;
+  };
   for (const Meaning& known : meanings) {
-    if (qemu_words.find(known.words) != std::string_view::npos) return std::string(known.meaning);
+    if (said(known.words) && said(known.also)) return std::string(known.meaning);
   }
   return "";
 }

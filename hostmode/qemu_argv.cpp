@@ -44,13 +44,45 @@ std::string kernel_command_line(const VmRecord& vm) {
   return line;
 }
 
+// The guest's memory as objects bound to nodes of the host; more than one are nodes of
+// the guest's own.
+void add_memory(Argv& argv, const MemoryPlan& plan) {
+  for (std::size_t i = 0; i < plan.shares.size(); ++i) {
+    const MemoryShare& share = plan.shares[i];
+    const bool huge = share.page_kib > 0;
+    std::string object = cat(huge ? "memory-backend-memfd" : "memory-backend-ram", ",id=ram", i,
+                             ",size=", share.memory_mb, "M");
+    if (huge) object += cat(",hugetlb=on,hugetlbsize=", share.page_kib, "K,prealloc=on");
+    if (share.node) object += cat(",host-nodes=", *share.node, ",policy=bind");
+    argv.add("-object", std::move(object));
+  }
+  if (plan.shares.size() < 2) return;
+  for (std::size_t i = 0; i < plan.shares.size(); ++i) {
+    const MemoryShare& share = plan.shares[i];
+    argv.add("-numa", cat("node,nodeid=", i, ",memdev=ram", i, ",cpus=", share.first_cpu, "-",
+                          share.first_cpu + share.cpus - 1));
+  }
+}
+
+// Regions of 64 GiB and more do not fit into what a CPU of 40 bits can address.
+std::string cpu_model(const VmRecord& vm, const QemuFacts& facts) {
+  if (vm.accel == Accel::tcg) return "max";
+  return facts.mmio_gib == 0 ? "host" : "host,host-phys-bits=on";
+}
+
 void add_machine(Argv& argv, const VmRecord& vm, const QemuFacts& facts) {
   argv.add("-name", cat("guest=", qemu_escaped(vm.vm_id)));
   argv.add("-uuid", ulid_to_uuid(vm.uid));
-  argv.add("-machine", cat("q35,accel=", to_string(vm.accel)));
-  argv.add("-cpu", vm.accel == Accel::kvm ? "host" : "max");
+  const bool one_share = facts.memory.shares.size() == 1;
+  argv.add("-machine",
+           cat("q35,accel=", to_string(vm.accel), one_share ? ",memory-backend=ram0" : ""));
+  argv.add("-cpu", cpu_model(vm, facts));
   argv.add("-smp", cat(vm.cpus));
   argv.add("-m", cat(vm.memory_mb, "M"));
+  add_memory(argv, facts.memory);
+  if (facts.mmio_gib > 0) {
+    argv.add("-global", cat("q35-pcihost.pci-hole64-size=", facts.mmio_gib, "G"));
+  }
   argv.flag("-nodefaults");
   argv.flag("-no-user-config");
   argv.add("-display", "none");

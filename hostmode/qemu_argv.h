@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "hostmode/memory_plan.h"
 #include "hostmode/vm_record.h"
 
 namespace fuse {
@@ -12,6 +14,10 @@ struct QemuFacts {
   std::string qemu = "qemu-system-x86_64";
   // Whether this QEMU can confine itself with -sandbox.
   bool sandbox = true;
+  // Where the guest's memory is to be on the host.
+  MemoryPlan memory{};
+  // Address space for the large regions of its devices, in GiB; 0: QEMU's own choice.
+  std::uint64_t mmio_gib = 0;
 };
 
 // The name by which the guest's agent finds its port.

@@ -62,13 +62,20 @@ std::vector<std::string> last_lines(const fs::path& file, std::size_t count) {
   return lines;
 }
 
+// "qemu-system-x86_64: ...", as opposed to a hint that goes on from the line before.
+bool begins_message(const std::string& line) {
+  const std::size_t blank = line.find(' ');
+  return blank != std::string::npos && blank > 0 && line[blank - 1] == ':';
+}
+
 // What QEMU said last, without the notes on parts of it that are not installed.
 std::string last_words(const fs::path& dir) {
   std::string words;
   for (const std::string& line : last_lines(dir / vm_file::qemu_log, 20)) {
     const bool note =
         line.find(": module ") != std::string::npos && line.find(" not found") != std::string::npos;
-    if (!note) words = line;
+    if (note) continue;
+    words = words.empty() || begins_message(line) ? line : cat(words, " ", line);
   }
   return words;
 }

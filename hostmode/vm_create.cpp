@@ -1,12 +1,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/ids.h"
 #include "base/text.h"
 #include "hostmode/device_pool.h"
 #include "hostmode/disk.h"
+#include "hostmode/mmio_window.h"
 #include "hostmode/qemu_argv.h"
 #include "hostmode/vm_keeper.h"
 
@@ -45,6 +47,15 @@ Result<BootImage> boot_image(const Image& image) {
                    .init = image.init};
 }
 
+// A VM with devices has all its memory locked and their regions mapped before its guest
+// starts, which takes a second or so a GiB, and on some kernels minutes a card.
+std::chrono::milliseconds boot_time(const AgentConfig& config, const VmRecord& record) {
+  if (record.devices.empty()) return config.boot_budget;
+  const std::chrono::seconds locking(record.memory_mb / 1024);
+  const std::chrono::seconds mapping(30 * record.devices.size());
+  return config.boot_budget + locking + mapping;
+}
+
 }  // namespace
 
 Result<VmRecord> VmKeeper::record_of(const CreateVmRequest& request) const {
@@ -80,7 +91,9 @@ Result<void> VmKeeper::allocate(const CreateVmRequest& request, Vm& vm, VmRecord
   if (!pool) return pool.error();
   std::set<std::string> taken;
   for (const auto& other : table_.all()) {
-    for (const VmDevice& device : other->record().devices) {
+    const VmRecord has = other->record();
+    if (has.release) continue;
+    for (const VmDevice& device : has.devices) {
       taken.insert(device.kind == "pci" ? device.address : device.uuid);
     }
   }
@@ -105,6 +118,13 @@ Result<VmInfo> VmKeeper::create(const CreateVmRequest& request) {
     return vm->info();
   }
   if (auto built = build(*vm, request); !built) {
+    if (auto released = take_back(*vm); !released) {
+      // Nor are they anybody else's while the name is taken.
+      world_.log.error("a vm that failed keeps its devices",
+                       {{"vm", record->vm_id}, {"reason", released.error().message}});
+      vm->fail(built.error());
+      return built.error();
+    }
     // The name is free again only when nothing is left behind.
     if (auto removed = remove_folder(record->uid); !removed) {
       world_.log.error("cannot remove what is left of a vm that failed",
@@ -150,9 +170,39 @@ Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
         world_.host, overlay_argv(config_.qemu_img, record.image.disk, dir / vm_file::disk, bytes));
     if (!made) return made;
   }
-  record.argv = qemu_argv(record, {.qemu = config_.qemu});
+  const auto facts = qemu_facts(record);
+  if (!facts) return facts.error();
+  record.argv = qemu_argv(record, *facts);
   if (auto written = write(vm, record); !written) return written;
   return boot(vm, std::move(record));
+}
+
+// What the host has to say about a VM with devices: where its memory is to be, how large
+// their regions are, and that all of it may be locked.
+Result<QemuFacts> VmKeeper::qemu_facts(const VmRecord& record) {
+  QemuFacts facts{.qemu = config_.qemu};
+  if (record.devices.empty()) return facts;
+  auto allowed = world_.allow_locking(bytes_to_lock(record.memory_mb));
+  if (!allowed) return allowed.error();
+  std::vector<std::optional<std::int32_t>> nodes;
+  std::map<std::string, std::vector<PciBar>> bars;
+  for (const VmDevice& device : record.devices) {
+    if (device.kind == "mdev") continue;
+    auto function = read_pci_device(world_.host, device.address);
+    if (!function) continue;
+    nodes.push_back(function->numa);
+    bars[device.address] = std::move(function->bars);
+  }
+  // An emulated CPU has 40 bits, whatever this one has.
+  const auto cpuinfo = world_.host.read_file("/proc/cpuinfo");
+  const int bits = record.accel == Accel::tcg ? 40 : physical_bits(cpuinfo ? *cpuinfo : "");
+  facts.mmio_gib = window_within(mmio_window_gib(bars), record.memory_mb, bits);
+  facts.memory = plan_memory(record.memory_mb, record.cpus, nodes, read_host_nodes(world_.host));
+  if (!facts.memory.note.empty()) {
+    world_.log.warning("a vm's memory is not where its devices are",
+                       {{"vm", record.vm_id}, {"reason", facts.memory.note}});
+  }
+  return facts;
 }
 
 Result<void> VmKeeper::boot(Vm& vm, VmRecord record) {
@@ -160,10 +210,14 @@ Result<void> VmKeeper::boot(Vm& vm, VmRecord record) {
     record.process = {qemu.pid(), qemu.start_time(), boot_id_};
     return write(vm, record);
   };
+  if (!record.devices.empty()) {
+    world_.log.info("the memory of a vm is locked for its devices",
+                    {{"vm", record.vm_id}, {"memory_mb", cat(record.memory_mb)}});
+  }
   auto booted = boot_vm(world_.host,
                         {.dir = paths_.vm(record.uid),
                          .argv = record.argv,
-                         .budget = config_.boot_budget,
+                         .budget = boot_time(config_, record),
                          .on_start = note_process},
                         config_.stop, vm.cancelled());
   if (!booted) return in_context(cat("start vm ", record.vm_id), booted.error());

@@ -109,6 +109,7 @@ Result<void> VmKeeper::end_and_remove(Vm& vm) {
     }
   }
   settle_end(vm);
+  if (auto released = release(vm); !released) return released;
   // First what nobody needs any more: a full disk has no room for a receipt.
   for (const std::string_view name : {vm_file::disk, vm_file::serial_log, vm_file::qemu_log}) {
     const fs::path file = paths_.vm(record.uid, name);
@@ -208,6 +209,10 @@ void VmKeeper::settle_end(Vm& vm) {
     }
     if (!record.destroying) {
       world_.log.warning("a vm has ended", {{"vm", record.vm_id}, {"reason", record.reason}});
+    }
+    if (auto released = release(vm); !released) {
+      world_.log.error("a vm that has ended keeps its devices",
+                       {{"vm", record.vm_id}, {"reason", released.error().message}});
     }
     world_.on_end();
   });

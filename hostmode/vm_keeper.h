@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "hostmode/agent_config.h"
 #include "hostmode/hypervisor.h"
+#include "hostmode/qemu_argv.h"
 #include "hostmode/qmp_client.h"
 #include "hostmode/receipts.h"
 #include "hostmode/state_dir.h"
@@ -62,6 +63,7 @@ class VmKeeper {
   Result<void> allocate(const CreateVmRequest& request, Vm& vm, VmRecord& record);
   Result<void> check_programs() const;
   Result<void> build(Vm& vm, const CreateVmRequest& request);
+  Result<QemuFacts> qemu_facts(const VmRecord& record);
   Result<void> boot(Vm& vm, VmRecord record);
   Result<AccelChoice> accel();
   Result<void> try_kvm(const Image& image);
@@ -77,6 +79,14 @@ class VmKeeper {
   Result<void> replace_folder(const Vm& vm) const;
   Result<void> remove_folder(const std::string& uid);
   Result<void> write(Vm& vm, const VmRecord& record);
+
+  // vm_release.cpp
+  // Takes back the devices of a VM whose QEMU is gone, unless that was done: into the
+  // record.  On an error they stay the VM's.
+  Result<void> release(VmRecord& record);
+  Result<void> release(Vm& vm);
+  // Of one whose creation failed.
+  Result<void> take_back(const Vm& vm);
 
   // vm_recover.cpp
   Result<void> recover_folder(const std::string& name);
@@ -98,7 +108,8 @@ class VmKeeper {
   Quarantine quarantine_;
   Receipts receipts_;
   std::mutex allocation_mutex_;
-  std::mutex accel_mutex_;  // held through the trial: the others wait for its outcome
+  std::mutex release_mutex_;  // one at a time writes down what is set aside
+  std::mutex accel_mutex_;    // held through the trial: the others wait for its outcome
   std::optional<AccelChoice> accel_;
   VmTable table_;  // last: the threads of its VMs use all of the above
 };

@@ -22,6 +22,9 @@ using Names = std::array<std::pair<E, std::string_view>, N>;
 constexpr Names<VmState, 3> states = {
     {{VmState::creating, "creating"}, {VmState::running, "running"}, {VmState::ended, "ended"}}};
 constexpr Names<Accel, 2> accels = {{{Accel::kvm, "kvm"}, {Accel::tcg, "tcg"}}};
+constexpr Names<ReleaseGrade, 3> grades = {{{ReleaseGrade::reset, "reset"},
+                                            {ReleaseGrade::not_reset, "not-reset"},
+                                            {ReleaseGrade::quarantined, "quarantined"}}};
 constexpr Names<NetMode, 2> nets = {{{NetMode::none, "none"}, {NetMode::user, "user"}}};
 
 template <class E, std::size_t N>
@@ -83,6 +86,15 @@ ordered_json devices_json(const std::vector<VmDevice>& devices) {
   return out;
 }
 
+ordered_json release_json(const DeviceRelease& release) {
+  ordered_json devices = ordered_json::array();
+  for (const ReleasedDevice& device : release.devices) {
+    devices.push_back(
+        {{"address", device.address}, {"reset", device.reset}, {"problem", device.problem}});
+  }
+  return {{"at", release.at}, {"grade", to_string(release.grade)}, {"devices", std::move(devices)}};
+}
+
 // Adds the problems of a nested object to those of the record.
 template <class T, class F>
 T nested(RecordReader& record, std::string_view key, F&& read) {
@@ -114,20 +126,38 @@ VmProcess read_process(RecordReader& fields) {
           .boot_id = fields.text("boot_id")};
 }
 
-std::vector<VmDevice> read_devices(RecordReader& record) {
-  std::vector<VmDevice> devices;
+// The objects of the list `devices`.
+template <class T, class F>
+std::vector<T> device_list(RecordReader& record, F&& read) {
+  std::vector<T> devices;
   if (!record.reader().has("devices")) record.reader().complain("devices", "is missing");
   for (const json* element : record.reader().elements("devices")) {
     RecordReader fields(*element, "devices");
-    devices.push_back({.kind = fields.text("kind"),
-                       .address = fields.text("address"),
-                       .uuid = fields.text("uuid"),
-                       .group = fields.text("group")});
+    devices.push_back(read(fields));
     if (auto done = fields.reader().finish(); !done) {
       record.reader().complain("devices", cat("is damaged (", done.error().message, ")"));
     }
   }
   return devices;
+}
+
+VmDevice read_device(RecordReader& fields) {
+  return {.kind = fields.text("kind"),
+          .address = fields.text("address"),
+          .uuid = fields.text("uuid"),
+          .group = fields.text("group")};
+}
+
+ReleasedDevice read_released(RecordReader& fields) {
+  return {.address = fields.text("address"),
+          .reset = fields.text("reset"),
+          .problem = fields.text("problem")};
+}
+
+DeviceRelease read_release(RecordReader& fields) {
+  return {.at = fields.text("at"),
+          .grade = fields.one_of("grade", grades),
+          .devices = device_list<ReleasedDevice>(fields, read_released)};
 }
 
 Error damaged(std::string_view what) {
@@ -142,12 +172,15 @@ std::string_view to_string(VmState state) {
 std::string_view to_string(Accel accel) {
   return name_in(accels, accel);
 }
+std::string_view to_string(ReleaseGrade grade) {
+  return name_in(grades, grade);
+}
 std::string_view to_string(NetMode mode) {
   return name_in(nets, mode);
 }
 
 std::string to_text(const VmRecord& record) {
-  const ordered_json out = {
+  ordered_json out = {
       {"schema", VmRecord::schema},
       {"uid", record.uid},
       {"vm_id", record.vm_id},
@@ -179,6 +212,7 @@ std::string to_text(const VmRecord& record) {
       {"destroying", record.destroying},
       {"reason", record.reason},
   };
+  if (record.release) out["release"] = release_json(*record.release);
   return out.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -208,7 +242,7 @@ Result<VmRecord> parse_vm_record(std::string_view text) {
                   .storage_gb = fields.small("storage_gb"),
                   .accel = fields.one_of("accel", accels),
                   .net = fields.one_of("net", nets),
-                  .devices = read_devices(fields),
+                  .devices = device_list<VmDevice>(fields, read_device),
                   .argv = fields.texts("argv"),
                   .process = nested<VmProcess>(fields, "process", read_process),
                   .created_at = fields.text("created_at"),
@@ -216,6 +250,9 @@ Result<VmRecord> parse_vm_record(std::string_view text) {
                   .state = fields.one_of("state", states),
                   .destroying = fields.flag("destroying"),
                   .reason = fields.text("reason")};
+  if (fields.reader().has("release")) {
+    record.release = nested<DeviceRelease>(fields, "release", read_release);
+  }
   if (!is_uid(record.uid)) fields.reader().complain("uid", "is not a ULID");
   if (record.vm_id != vm_id_of(record.vm_id)) fields.reader().complain("vm_id", "is not a VM's id");
   if (auto done = fields.reader().finish(); !done) return damaged(done.error().message);

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,6 +41,28 @@ struct VmDevice {
   std::string group{};    // IOMMU group
 };
 
+// How one device came back from a VM.
+struct ReleasedDevice {
+  std::string address{};
+  std::string reset{};    // the method that reset it, as the kernel calls it; empty: none did
+  std::string problem{};  // why it is not handed out again; empty: it is
+};
+
+enum class ReleaseGrade {
+  reset,        // every device was reset and answers
+  not_reset,    // they answer, but not all of them can be reset from here
+  quarantined,  // at least one was set aside
+};
+std::string_view to_string(ReleaseGrade grade);
+
+// What was done with a VM's devices when its QEMU was gone, so that another VM can have
+// them.
+struct DeviceRelease {
+  std::string at{};
+  ReleaseGrade grade = ReleaseGrade::reset;
+  std::vector<ReleasedDevice> devices{};
+};
+
 // The process that runs a VM.  A pid alone names nothing: it is compared with
 // the start time and the boot it belongs to.
 struct VmProcess {
@@ -73,6 +96,8 @@ struct VmRecord {
   VmState state = VmState::creating;
   bool destroying = false;  // from when its destruction began; it is finished after a crash
   std::string reason{};     // of `ended`, in words
+  // Absent while it has its devices, and for a VM that never had any.
+  std::optional<DeviceRelease> release{};
 };
 
 std::string to_text(const VmRecord& record);

@@ -89,6 +89,8 @@ Result<void> VmKeeper::recover_vm(const VmRecord& record) {
 
 Result<void> VmKeeper::undo_creation(const VmRecord& record) {
   if (auto ended = end_any_qemu(record.uid); !ended) return ended;
+  VmRecord last = record;
+  if (auto released = release(last); !released) return released;
   world_.log.info("a vm that was being created is removed", {{"vm", record.vm_id}});
   return remove_folder(record.uid);
 }
@@ -151,6 +153,10 @@ Result<void> VmKeeper::recover_running(VmRecord record) {
 
 Result<void> VmKeeper::recover_ended(VmRecord record) {
   if (auto lost = lose_job(world_.host, paths_.vm(record.uid)); !lost) return lost;
+  if (auto released = release(record); !released) {
+    world_.log.error("a vm that has ended keeps its devices",
+                     {{"vm", record.vm_id}, {"reason", released.error().message}});
+  }
   if (auto written = write_vm_record(world_.host, paths_, record); !written) return written;
   const auto vm = table_.take_up(record, Vm::Phase::ended);
   if (!vm) return vm.error();
@@ -167,6 +173,7 @@ Result<void> VmKeeper::finish_destruction(const VmRecord& record) {
     last.ended_at = to_rfc3339(world_.clock.wall());
     last.reason = "it was destroyed";
   }
+  if (auto released = release(last); !released) return released;
   if (auto kept = receipts_.keep(last); !kept) return kept;
   world_.log.info("the destruction of a vm is finished", {{"vm", record.vm_id}});
   return remove_folder(record.uid);

@@ -75,7 +75,15 @@ Verdicts shares_itself(const GpuCard& card) {
                  cat("switch them off: sriov-manage -d ", card.pci.address)};
 }
 
-Verdicts has_failed(const GpuCard& card, const CardEvidence& evidence) {
+// Whether the card was reset since: then it is over.
+bool is_over(const XidEvent& event, const GpuCard& card, const DeviceFiles& files,
+             const CardEvidence& evidence) {
+  const auto reset = files.resets.find(card.pci.address);
+  if (reset == files.resets.end() || !event.at) return false;
+  return reset->second.boot_id == evidence.boot_id && *event.at < reset->second.seconds;
+}
+
+Verdicts has_failed(const GpuCard& card, const DeviceFiles& files, const CardEvidence& evidence) {
   const SmiGpu* const live = evidence.smi.find(card.pci.address);
   if (live != nullptr && !live->complaint.empty()) {
     return Verdict{CardState::sick, cat("nvidia-smi says ", live->complaint, " of it"),
@@ -83,7 +91,7 @@ Verdicts has_failed(const GpuCard& card, const CardEvidence& evidence) {
   }
   const std::string slot = pci_slot(card.pci.address).value_or("");
   for (const XidEvent& event : evidence.xids) {
-    if (event.slot != slot) continue;
+    if (event.slot != slot || is_over(event, card, files, evidence)) continue;
     return Verdict{CardState::sick,
                    cat("the kernel's log has Xid ", event.xid, " of it",
                        event.words.empty() ? "" : ": ", event.words),
@@ -127,8 +135,9 @@ Verdict judge(const GpuCard& card, const CardGroup& group, const DeviceFiles& fi
               const CardEvidence& evidence) {
   for (const Verdicts& verdict :
        {set_aside(card, files), not_answering(card, evidence), kept_by_operator(card),
-        drives_the_console(card, files), is_sliced(card, evidence), has_failed(card, evidence),
-        shares_itself(card), in_bad_company(group), held_open(card, evidence), not_bound(group)}) {
+        drives_the_console(card, files), is_sliced(card, evidence),
+        has_failed(card, files, evidence), shares_itself(card), in_bad_company(group),
+        held_open(card, evidence), not_bound(group)}) {
     if (verdict) return *verdict;
   }
   return {};

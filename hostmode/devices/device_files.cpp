@@ -1,6 +1,7 @@
 #include "hostmode/devices/device_files.h"
 
 #include <array>
+#include <cstdlib>
 
 #include "base/quote.h"
 #include "base/text.h"
@@ -29,6 +30,18 @@ Result<std::map<std::string, CardRole>> roles_of(const std::map<std::string, std
     }
   }
   return roles;
+}
+
+// "BOOT_ID SECONDS"; a line that is not so says nothing.
+std::map<std::string, LastReset> resets_of(const std::map<std::string, std::string>& lines) {
+  std::map<std::string, LastReset> resets;
+  for (const auto& [slot, words] : lines) {
+    const std::size_t blank = words.find(' ');
+    if (blank == std::string::npos) continue;
+    resets[slot] = {.boot_id = words.substr(0, blank),
+                    .seconds = std::strtod(words.c_str() + blank, nullptr)};
+  }
+  return resets;
 }
 
 template <class T, class Parse>
@@ -77,6 +90,9 @@ Result<DeviceFiles> read_device_files(Host& host, const DevicePaths& paths) {
   auto known = roles_of(roles, paths.roles());
   if (!known) return known.error();
   files.roles = std::move(*known);
+  std::map<std::string, std::string> resets;
+  if (auto r = read_into(resets, host, paths.resets(), parse_slot_lines); !r) return r.error();
+  files.resets = resets_of(resets);
   return files;
 }
 
@@ -103,6 +119,24 @@ Result<void> write_roles(Host& host, const DevicePaths& paths,
                cat("# SLOT ROLE: whole (given to VMs as it is), mig (cut into instances) or off "
                    "(left alone)\n",
                    slot_lines_text(lines)));
+}
+
+Result<void> note_resets(Host& host, const DevicePaths& paths,
+                         const std::vector<std::string>& addresses) {
+  const auto uptime = host.read_file("/proc/uptime");
+  if (!uptime) return uptime.error();
+  const auto boot_id = host.read_file("/proc/sys/kernel/random/boot_id");
+  if (!boot_id) return boot_id.error();
+  const auto text = read_if_there(host, paths.resets());
+  if (!text) return text.error();
+  auto lines = parse_slot_lines(*text, paths.resets().native());
+  if (!lines) return lines.error();
+  for (const std::string& address : addresses) {
+    (*lines)[address] = cat(trim(*boot_id), " ", trim(uptime->substr(0, uptime->find(' '))));
+  }
+  return write(host, paths.resets(),
+               cat("# SLOT BOOT SECONDS: when each was last reset, by the host's uptime\n",
+                   slot_lines_text(*lines)));
 }
 
 Result<void> quarantine_card(Host& host, const DevicePaths& paths, const std::string& address,

@@ -18,6 +18,14 @@ enum class CardRole {
 };
 std::string_view to_string(CardRole role);
 
+// When a function was last reset: what the kernel's log says of it before that is over.
+struct LastReset {
+  std::string boot_id{};
+  double seconds = 0;  // since the host started, as the kernel's log counts them
+
+  bool operator==(const LastReset&) const = default;
+};
+
 // The folder with the files about this host's devices, and their names.
 struct DevicePaths {
   fs::path dir{};             // QEMU_DIR
@@ -33,6 +41,7 @@ struct DevicePaths {
   [[nodiscard]] fs::path roles() const { return dir / "device-roles.txt"; }
   [[nodiscard]] fs::path quarantine() const { return dir / "device-quarantine.txt"; }
   [[nodiscard]] fs::path facts() const { return dir / "device-facts.txt"; }
+  [[nodiscard]] fs::path resets() const { return dir / "device-resets.txt"; }
   [[nodiscard]] fs::path layout() const { return dir / "mig-layout.txt"; }
   [[nodiscard]] fs::path journal() const { return dir / "mig-journal.txt"; }
 };
@@ -44,6 +53,7 @@ struct DeviceFiles {
   std::map<std::string, KeptFacts> facts{};
   std::map<std::string, CardRole> roles{};           // by address; absent: not said
   std::map<std::string, std::string> quarantined{};  // by address: why
+  std::map<std::string, LastReset> resets{};         // by address
 };
 
 // Files that are missing are empty ones.  A file that cannot be understood is an
@@ -59,6 +69,9 @@ Result<void> write_kept_facts(Host& host, const DevicePaths& paths,
                               const std::map<std::string, KeptFacts>& facts);
 Result<void> write_roles(Host& host, const DevicePaths& paths,
                          const std::map<std::string, CardRole>& roles);
+// Notes that these functions were reset just now.
+Result<void> note_resets(Host& host, const DevicePaths& paths,
+                         const std::vector<std::string>& addresses);
 // Sets a card aside until its line is removed.  What is there stays.
 Result<void> quarantine_card(Host& host, const DevicePaths& paths, const std::string& address,
                              const std::string& reason);

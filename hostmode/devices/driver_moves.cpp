@@ -47,8 +47,13 @@ class Mover {
     return fs::path(pci_devices_dir) / address / "driver_override";
   }
 
-  Result<void> slowly(const fs::path& file, const std::string& text) {
-    return writes_.write(file, text, writes_.limit);
+  // A write about that function that may not come back.
+  Result<void> slowly(const fs::path& file, const std::string& address) {
+    auto done = writes_.write(file, address, writes_.limit);
+    if (done || done.error().code != ErrorCode::unavailable) return done;
+    Error error = done.error();
+    error.details["stuck"] = address;
+    return error;
   }
 
   Result<void> set_override(const std::string& address, const std::string& driver) {
@@ -60,10 +65,7 @@ class Mover {
     if (driver.empty()) return {};
     auto done = slowly(fs::path(pci_drivers_dir) / driver / "unbind", address);
     if (done || done.error().code != ErrorCode::unavailable) return done;
-    Error error = done.error();
-    error.message = cat(driver, " does not let go of it: ", error.message);
-    error.details["stuck"] = address;
-    return error;
+    return in_context(cat(driver, " does not let go of it"), done.error());
   }
 
   // The kernel reports success for a probe that failed, so the link tells.
@@ -96,7 +98,7 @@ Error undo(Mover& mover, const std::vector<Before>& touched, Error error) {
   }
   if (!lost.empty()) {
     error.message += cat("; and could not be put back: ", join(lost, ", "));
-  } else if (touched.size() > 1) {
+  } else if (touched.size() > (error.details.contains("stuck") ? 0U : 1U)) {
     error.message += "; the others of the group were put back";
   }
   return error;
@@ -118,6 +120,9 @@ Result<void> move_drivers(Host& host, const std::vector<DriverMove>& moves,
     if (!before) return undo(mover, touched, in_context(move.address, before.error()));
     touched.push_back(std::move(*before));
     if (auto moved = mover.apply(move); !moved) {
+      // The kernel holds the lock of a function that is stuck: whoever touches it, even
+      // to look at its driver_override, is stuck too.
+      if (moved.error().details.contains("stuck")) touched.pop_back();
       return undo(mover, touched, in_context(move.address, moved.error()));
     }
   }

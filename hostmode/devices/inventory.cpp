@@ -91,9 +91,10 @@ std::vector<std::string> notes_of(const DeviceInventory& inventory, const GpuSca
 CardEvidence gather(Host& host, const GpuScan& scan, InventoryDepth depth) {
   CardEvidence evidence;
   if (depth == InventoryDepth::bus) return evidence;
-  if (depth == InventoryDepth::all) {
-    evidence.smi = query_smi(host);
-    if (const auto log = read_kernel_log(host)) evidence.xids = parse_xids(*log);
+  if (depth == InventoryDepth::all) evidence.smi = query_smi(host);
+  if (const auto log = read_kernel_log(host)) evidence.xids = parse_xids(*log);
+  if (const auto id = host.read_file("/proc/sys/kernel/random/boot_id")) {
+    evidence.boot_id = trim(*id);
   }
   std::set<std::string> all;
   for (const GpuGroupScan& group : scan.groups) {

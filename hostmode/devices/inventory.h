@@ -59,6 +59,7 @@ struct CardEvidence {
   SmiView smi{};
   std::map<std::string, std::string> live_vendors{};  // by address; absent: not asked
   std::vector<XidEvent> xids{};
+  std::string boot_id{};  // of the log that they are from
   std::vector<DeviceHolder> holders{};
   std::map<std::string, std::set<std::string>> files{};  // device files, by address
 };
@@ -69,8 +70,8 @@ DeviceInventory assess(const GpuScan& scan, const DeviceFiles& files, const Card
 // How closely a card is looked at; each takes longer than the one before.
 enum class InventoryDepth {
   bus,  // what the bus and the files of ours say
-  use,  // also whether it answers, and which processes have it open
-  all,  // also what nvidia-smi and the kernel's log say
+  use,  // also whether it answers, what the kernel's log says of it, and who has it open
+  all,  // also what nvidia-smi says
 };
 
 struct InventoryOptions {

@@ -56,6 +56,19 @@ fs::path dir_of(const std::string& address) {
   return fs::path(pci_devices_dir) / address;
 }
 
+// How many virtual functions a device has switched on.  sriov_numvfs is read only where
+// there is one: the kernel makes whoever reads it wait while a driver is being taken from
+// the device, which may last for ever.
+std::int32_t virtual_functions_of(Host& host, const fs::path& dir) {
+  const auto names = host.list_dir(dir);
+  const bool any = names && std::ranges::any_of(*names, [](const std::string& name) {
+                     return name.starts_with("virtfn");
+                   });
+  if (!any) return 0;
+  return static_cast<std::int32_t>(
+      parse_int(read_optional(host, dir / "sriov_numvfs")).value_or(0));
+}
+
 std::optional<PciBar> parse_bar(int index, std::string_view line) {
   constexpr std::uint64_t is_memory = 0x200;
   constexpr std::uint64_t is_prefetchable = 0x2000;
@@ -117,8 +130,7 @@ Result<PciDevice> read_pci_device(Host& host, const std::string& address) {
                 .reset_methods = words_of(read_optional(host, dir / "reset_method"))};
   const auto node = parse_int(read_optional(host, dir / "numa_node"));
   if (node && *node >= 0) out.numa = static_cast<std::int32_t>(*node);
-  const auto functions = parse_int(read_optional(host, dir / "sriov_numvfs"));
-  if (functions) out.virtual_functions = static_cast<std::int32_t>(*functions);
+  out.virtual_functions = virtual_functions_of(host, dir);
   return out;
 }
 

@@ -65,7 +65,9 @@ Result<std::unique_ptr<Agent>> FakeQemuHost::start_agent(Host& on) {
        .clock = clock_,
        .log = log_,
        .resolve_image = [dir = root()](const std::string& name) { return image_called(dir, name); },
-       .on_end = [this] { ++ends; }},
+       .on_end = [this] { ++ends; },
+       .reset = reset,
+       .allow_locking = allow_locking},
       config);
 }
 

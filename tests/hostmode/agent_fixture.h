@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,10 @@ class FakeQemuHost {
   void plan_silent_guest(const std::string& extra = "");
   // Of the agents that are started from now on.
   AgentConfig config{};
+  ResetTools reset{};
+  std::function<Result<void>(std::uint64_t bytes)> allow_locking = [](std::uint64_t /*bytes*/) {
+    return Result<void>();
+  };
   // How often the agent has told of an end.
   std::atomic<int> ends{0};
   // The agent; the first call starts it.

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <map>
+#include <memory>
 
 #include "base/ids.h"
 #include "base/posix_host.h"
 #include "base/text.h"
+#include "hostmode/mmio_window.h"
 #include "hostmode/qemu_process.h"
 #include "hostmode/qmp_client.h"
 #include "tests/catch.h"
@@ -162,13 +166,87 @@ TEST_CASE("commas are doubled for QEMU") {
   CHECK(qemu_escaped("plain") == "plain");
 }
 
-// What is compared above QEMU itself takes, up to the point where it would run
-// the guest: it stands still and answers on its monitor.
-TEST_CASE("QEMU accepts the command line") {
+// The command lines of VMs as hosts have them, each in argv/NAME.txt, a word a line.
+struct Golden {
+  std::string name{};
+  VmRecord vm{};
+  QemuFacts facts{};
+};
+
+VmDevice function(const std::string& address, const std::string& group,
+                  const std::string& uuid = "") {
+  return {.kind = "pci", .address = address, .uuid = uuid, .group = group};
+}
+
+std::vector<PciBar> large(std::uint64_t gib) {
+  return {{.index = 0, .size = 16U << 20U},
+          {.index = 1, .size = gib << 30U, .prefetchable = true},
+          {.index = 3, .size = 32U << 20U, .prefetchable = true}};
+}
+
+Golden with_devices(const std::string& name, std::vector<VmDevice> devices) {
+  Golden golden{.name = name, .vm = sample_record()};
+  golden.vm.devices = std::move(devices);
+  return golden;
+}
+
+Golden eight_h100() {
+  Golden golden = with_devices("h100-eight", {});
+  golden.vm.cpus = 16;
+  golden.vm.memory_mb = 65536;
+  std::map<std::string, std::vector<PciBar>> bars;
+  std::vector<std::optional<std::int32_t>> nodes;
+  for (const std::string bus : {"1b", "43", "52", "61", "9d", "c3", "d1", "df"}) {
+    golden.vm.devices.push_back(function(cat("0000:", bus, ":00.0"), bus, cat("GPU-", bus)));
+    bars[golden.vm.devices.back().address] = large(128);
+    nodes.emplace_back(bus < "9d" ? 0 : 1);
+  }
+  const HostNode node{.free_mb = 1000, .page_kib = 1048576, .free_huge_mb = 40960};
+  HostNode other = node;
+  other.id = 1;
+  golden.facts = {.memory = plan_memory(golden.vm.memory_mb, golden.vm.cpus, nodes, {node, other}),
+                  .mmio_gib = mmio_window_gib(bars)};
+  return golden;
+}
+
+std::vector<Golden> goldens() {
+  std::vector<Golden> all = {
+      with_devices("no-gpu", {}),
+      with_devices("a100-with-audio",
+                   {function("0000:41:00.0", "17", "GPU-a"), function("0000:41:00.1", "17")}),
+      with_devices("two-in-one-group", {function("0000:27:00.0", "30", "GPU-a"),
+                                        function("0000:28:00.0", "30", "GPU-b")}),
+      eight_h100(),
+      with_devices("mdev", {{.kind = "mdev",
+                             .address = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001",
+                             .uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"}}),
+      with_devices("two-vendor-vfio", {{.kind = "vf", .address = "0000:26:00.4", .uuid = "v"},
+                                       {.kind = "vf", .address = "0000:26:00.5", .uuid = "w"}}),
+      with_devices("tcg-user-net", {}),
+  };
+  all[1].facts.mmio_gib = mmio_window_gib({{"0000:41:00.0", large(64)}});
+  all[1].facts.memory =
+      plan_memory(2048, 2, {1}, {{.id = 0, .free_mb = 9000}, {.id = 1, .free_mb = 9000}});
+  all.back().vm.accel = Accel::tcg;
+  return all;
+}
+
+TEST_CASE("the command lines of known hosts are as written down") {
+  const fs::path dir = fs::path(FUSE_SOURCE_DIR) / "tests/hostmode/argv";
+  for (const Golden& golden : goldens()) {
+    INFO(golden.name);
+    const std::string argv = join(qemu_argv(golden.vm, golden.facts), "\n") + "\n";
+    const fs::path file = dir / (golden.name + ".txt");
+    if (std::getenv("FUSE_WRITE_GOLDENS") != nullptr) write_text(file, argv);
+    CHECK(argv == read_text(file));
+  }
+}
+
+// A QEMU that stands still before it would run the guest, and answers on its monitor.
+void check_accepted(VmRecord vm, const QemuFacts& facts) {
   const TestDir scratch;
   PosixHost host;
   // Any file is a kernel to a QEMU that only looks at its header.
-  VmRecord vm = sample_record();
   vm.accel = Accel::tcg;
   vm.memory_mb = 128;
   vm.image.kernel = scratch.path() / "kernel,with comma";
@@ -192,7 +270,7 @@ TEST_CASE("QEMU accepts the command line") {
           .value()
           .value()
           .success());
-  Argv argv = qemu_argv(vm, {});
+  Argv argv = qemu_argv(vm, facts);
   argv.emplace_back("-S");
 
   const auto qemu = launch_qemu(host, dir, argv);
@@ -209,6 +287,28 @@ TEST_CASE("QEMU accepts the command line") {
   CHECK(uuid == ulid_to_uuid(vm.uid));
   CHECK(stop_qemu(**qemu, dir, {}));
   CHECK_FALSE((*qemu)->running());
+}
+
+TEST_CASE("QEMU accepts the command line") {
+  check_accepted(sample_record(), {});
+}
+
+// All of what a host adds for devices, but the devices themselves.
+TEST_CASE("QEMU accepts a guest's memory on nodes, and a large window for regions") {
+  const std::vector<HostNode> nodes = read_host_nodes(*std::make_unique<PosixHost>());
+  REQUIRE_FALSE(nodes.empty());
+  VmRecord vm = sample_record();
+  vm.cpus = 3;
+  const std::int32_t node = nodes.front().id;
+  SECTION("one") {
+    check_accepted(vm, {.memory = {.shares = {{.node = node, .memory_mb = 128, .cpus = 3}}},
+                        .mmio_gib = window_within(2080, 128, 40)});
+  }
+  SECTION("two") {
+    check_accepted(
+        vm, {.memory = {.shares = {{.node = node, .memory_mb = 64, .first_cpu = 0, .cpus = 2},
+                                   {.node = node, .memory_mb = 64, .first_cpu = 2, .cpus = 1}}}});
+  }
 }
 
 }  // namespace

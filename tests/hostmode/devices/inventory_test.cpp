@@ -256,6 +256,30 @@ TEST_CASE("a card that does not answer, or failed, is sick; one set aside stays 
   CHECK(look(box).groups[3].cards[0].reason == "reset failed after VM x");
 }
 
+TEST_CASE("what the kernel's log says of a card is over once it was reset") {
+  SimBox box;
+  make_a100_box(box);
+  box.add_file("/proc/uptime", "9.5 30.0\n");
+  box.add_file("/proc/sys/kernel/random/boot_id", "this-boot\n");
+  std::string log = "[    7.1] NVRM: Xid (PCI:0000:10:00): 79, pid=1, GPU has fallen off\n";
+  box.on_run = [&](const Texts& argv) -> std::optional<SimBox::Answer> {
+    if (argv.front() == "dmesg") return SimBox::Answer{log};
+    return std::nullopt;
+  };
+  REQUIRE(note_resets(box, paths, {"0000:0f:00.0"}));
+  CHECK(look(box).groups[1].cards[0].state == CardState::sick);
+  REQUIRE(note_resets(box, paths, {"0000:10:00.0"}));
+  CHECK(look(box).groups[1].cards[0].state == CardState::unbound);
+  SECTION("but not what it says after that") {
+    log += "[   11.0] NVRM: Xid (PCI:0000:10:00): 31, pid=2, MMU fault\n";
+    CHECK(look(box).groups[1].cards[0].state == CardState::sick);
+  }
+  SECTION("nor in another life of the host") {
+    box.add_file("/proc/sys/kernel/random/boot_id", "next-boot\n");
+    CHECK(look(box).groups[1].cards[0].state == CardState::sick);
+  }
+}
+
 TEST_CASE("a region without an address is the firmware's fault, and said") {
   SimBox box;
   make_a100_box(box);

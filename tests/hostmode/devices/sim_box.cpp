@@ -66,11 +66,15 @@ void SimBox::add(const SimFunction& function) {
   add_file(cat(dir, "/resource"), resource_text(function.vram));
   add_file(cat(dir, "/numa_node"), cat(function.numa, "\n"));
   add_file(cat(dir, "/reset_method"), "flr bus\n");
+  add_file(cat(dir, "/reset"), "");
   add_file(cat(dir, "/driver_override"), "(null)\n");
   if (function.boot_vga) add_file(cat(dir, "/boot_vga"), *function.boot_vga ? "1\n" : "0\n");
   if (function.virtual_functions >= 0) {
     add_file(cat(dir, "/sriov_totalvfs"), "16\n");
     add_file(cat(dir, "/sriov_numvfs"), cat(function.virtual_functions, "\n"));
+    for (int i = 0; i < function.virtual_functions; ++i) {
+      add_link(cat(dir, "/virtfn", i), cat("../virtual-", i));
+    }
   }
   if (!function.physical.empty()) add_link(cat(dir, "/physfn"), cat("../", function.physical));
   if (!function.group.empty()) {
