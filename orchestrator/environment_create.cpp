@@ -139,26 +139,32 @@ Result<EnvironmentRow> EnvironmentService::place_and_insert(
   auto look = FleetView::Look::recent;
   for (int plan = 0; plan < most_plans; ++plan) {
     if (auto free = refuse_duplicate(request.task_id); !free) return free.error();
-    const auto decision = decide(request.spec, std::exchange(look, FleetView::Look::fresh));
-    if (!decision) return decision.error();
-    if (!decision->placement) return decision->refusal;
-    const auto row = new_row(request, *decision->placement);
-    if (!row) return row.error();
-    auto done =
-        store_.run([&](StoreTx& tx) { return insert(tx, *row, request, *decision->placement); });
-    fleet_.note_change(decision->placement->host_id);
-    if (done) return *row;
-    if (is_unknown_commit(done.error())) {
-      // The connection broke at the commit: what is there now tells.
-      const auto there = by_uid(row->environment.uid);
-      if (!there) return there.error();
-      if (*there) return **there;
-    }
-    const auto hitch = done.error().details.find("hitch");
-    if (hitch == done.error().details.end()) return done.error();
+    auto placed = try_to_place(request, std::exchange(look, FleetView::Look::fresh));
+    if (placed || placed.error().details.count("hitch") == 0) return placed;
   }
   return Error{ErrorCode::unavailable,
                "placement: the fleet changed each time it was planned; try again"};
+}
+
+// An error with details.hitch when the fleet is not as it was looked at.
+Result<EnvironmentRow> EnvironmentService::try_to_place(const CreateEnvironmentRequest& request,
+                                                        FleetView::Look look) {
+  const auto decision = decide(request.spec, look);
+  if (!decision) return decision.error();
+  if (!decision->placement) return decision->refusal;
+  const auto row = new_row(request, *decision->placement);
+  if (!row) return row.error();
+  auto done =
+      store_.run([&](StoreTx& tx) { return insert(tx, *row, request, *decision->placement); });
+  fleet_.note_change(decision->placement->host_id);
+  if (done) return *row;
+  if (is_unknown_commit(done.error())) {
+    // The connection broke at the commit: what is there now tells.
+    const auto there = by_uid(row->environment.uid);
+    if (!there) return there.error();
+    if (*there) return **there;
+  }
+  return done.error();
 }
 
 Result<EnvironmentRow> EnvironmentService::new_row(const CreateEnvironmentRequest& request,

@@ -57,6 +57,8 @@ class EnvironmentService final : public EnvironmentApi {
   Result<Environment> create_checked(const CreateEnvironmentRequest& request,
                                      const CreateOptions& options);
   Result<EnvironmentRow> place_and_insert(const CreateEnvironmentRequest& request);
+  Result<EnvironmentRow> try_to_place(const CreateEnvironmentRequest& request,
+                                      FleetView::Look look);
   Result<Decision> decide(const ResourceSpec& spec, FleetView::Look look);
   Result<EnvironmentRow> new_row(const CreateEnvironmentRequest& request,
                                  const Placement& placement) const;
