@@ -45,7 +45,7 @@ bool names_direct_entry(std::string_view notes) {
     at += sizeof(Elf64_Nhdr);
     const auto name = slice(notes, at, note->n_namesz);
     if (!name) return false;
-    if (note->n_type == direct_entry_note && *name == std::string_view("Xen", 4)) return true;
+    if (note->n_type == direct_entry_note && *name == std::string_view("Xen\0", 4)) return true;
     at += padded(note->n_namesz) + padded(note->n_descsz);
   }
   return false;
