@@ -11,6 +11,14 @@ function(fuse_library name)
     PRIVATE ${arg_PRIVATE_DEPENDS})
 endfunction()
 
+# fuse_small(NAME)
+#
+# A library of which nothing is hot: small rather than fast in a release, since
+# every guest carries the executable.
+function(fuse_small name)
+  target_compile_options(${name} PRIVATE "$<$<CONFIG:Release>:-Os>")
+endfunction()
+
 # fuse_program(NAME SOURCES... DEPENDS...)
 #
 # The executable.  In a release it is fully static and lands in build/, and its

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cmd/agent_options.h"
 #include "cmd/commands.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "hostmode/doctor.h"
 
@@ -36,10 +37,7 @@ void print_findings(const Context& context, const std::vector<Finding>& findings
 
 int run_doctor(Context& context, const DeviceOptions& options) {
   const auto paths = device_paths(context, options);
-  if (!paths) {
-    print_error(context.err, paths.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!paths) return misuse(context, paths.error());
   const auto variable = [&](const std::string& name, const std::string& otherwise) {
     const std::string value = context.variables(name).value_or("");
     return value.empty() ? otherwise : value;

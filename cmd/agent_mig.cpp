@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "cmd/agent_options.h"
 #include "cmd/commands.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "hostmode/mig/mig_apply.h"
 
@@ -24,11 +25,6 @@ struct AgentMigOptions {
   std::vector<std::string> cards{};
   std::string uuid{};
 };
-
-int misuse(const Context& context, const Error& error) {
-  print_error(context.err, error, context.colour_err());
-  return wrong_usage;
-}
 
 // "1g.10gb=7"; a profile that is named twice is wanted as often as both say.
 Result<std::vector<LayoutWish>> parse_wishes(const std::vector<std::string>& words) {

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cmd/agent_options.h"
 #include "cmd/commands.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "hostmode/devices/inventory.h"
 
@@ -154,10 +155,7 @@ struct ProbeOptions {
 
 int run_probe(Context& context, const ProbeOptions& options) {
   const auto paths = device_paths(context, *options.devices);
-  if (!paths) {
-    print_error(context.err, paths.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!paths) return misuse(context, paths.error());
   InventoryOptions how;
   if (!options.vendors.empty()) how.vendors = options.vendors;
   for (std::string& vendor : how.vendors) vendor = lowercase(vendor);

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cmd/commands.h"
 #include "cmd/fusefile_input.h"
+#include "cmd/misuse.h"
 #include "fusefile/render.h"
 
 namespace fuse::cmd {
@@ -48,15 +49,9 @@ Result<std::function<std::string(const CompiledFusefile&)>> printer_of(
 
 int run_compile(Context& context, const CompileOptions& options) {
   const auto printer = printer_of(context, options);
-  if (!printer) {
-    print_error(context.err, printer.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!printer) return misuse(context, printer.error());
   const auto input = read_fusefile(context, options.file);
-  if (!input) {
-    print_error(context.err, input.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!input) return misuse(context, input.error());
   const LoadedFusefile loaded = load_fusefile(*input, options.sources);
   if (!loaded.ok()) {
     print_diagnostics(context, *input, loaded.diagnostics);

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cmd/commands.h"
 #include "cmd/contexts.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "cmd/target.h"
 #include "net/url.h"
@@ -57,10 +58,7 @@ int run_connect(Context& context, ConnectOptions options) {
   if (options.token == "-") std::getline(context.in, options.token);
   if (options.token.empty()) options.token = context.variables("FUSE_TOKEN").value_or("");
   auto wanted = wanted_context(options);
-  if (!wanted) {
-    print_error(context.err, wanted.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!wanted) return misuse(context, wanted.error());
   std::string version;
   if (!options.no_verify) {
     const auto found = verified_version(

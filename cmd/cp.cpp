@@ -13,6 +13,7 @@
 #include "cmd/guest_files.h"
 #include "cmd/interruption.h"
 #include "cmd/local_files.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "cmd/tree_pack.h"
 #include "cmd/tree_unpack.h"
@@ -235,18 +236,13 @@ struct CopyOptions {
   std::string to{};
 };
 
-int misused(const Context& context, const Error& error) {
-  print_error(context.err, error, context.colour_err());
-  return wrong_usage;
-}
-
 int run_cp(Context& context, const CopyOptions& options) {
   const auto from = parse_copy_place(options.from);
-  if (!from) return misused(context, from.error());
+  if (!from) return misuse(context, from.error());
   const auto to = parse_copy_place(options.to);
-  if (!to) return misused(context, to.error());
+  if (!to) return misuse(context, to.error());
   if (from->id.empty() == to->id.empty()) {
-    return misused(
+    return misuse(
         context,
         {ErrorCode::invalid_argument,
          from->id.empty() ? "neither side is in an environment" : "both sides are in environments",

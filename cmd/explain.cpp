@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cmd/commands.h"
 #include "cmd/fusefile_input.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "cmd/target.h"
 #include "fusefile/compile.h"
@@ -46,10 +47,7 @@ void print_explanation(const Context& context, const Explanation& explanation) {
 
 int run_explain(Context& context, const FusefileChoice& choice) {
   const auto input = read_fusefile(context, choice);
-  if (!input) {
-    print_error(context.err, input.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!input) return misuse(context, input.error());
   const LoadedFusefile loaded = load_fusefile(*input, {});
   if (!loaded.ok()) {
     print_diagnostics(context, *input, loaded.diagnostics);

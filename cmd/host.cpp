@@ -8,6 +8,7 @@
 #include "cmd/commands.h"
 #include "cmd/contexts.h"
 #include "cmd/host_text.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "cmd/target.h"
 #include "orchestrator/api/json.h"
@@ -59,11 +60,6 @@ Result<RegisterHostRequest> request_of(const RegisterOptions& options) {
                  {{"hint", "to enter it without: --no-verify"}}};
   }
   return request;
-}
-
-int misuse(const Context& context, const Error& error) {
-  print_error(context.err, error, context.colour_err());
-  return wrong_usage;
 }
 
 int run_register(Context& context, const RegisterOptions& options) {

@@ -11,6 +11,7 @@
 #include "cmd/interruption.h"
 #include "cmd/launch.h"
 #include "cmd/local_agent.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "cmd/progress.h"
 #include "hostmode/image_bake.h"
@@ -113,10 +114,7 @@ BakeListener show_steps(Progress& progress) {
 
 int run_image_bake(Context& context, const ImageBakeOptions& options) {
   auto bake = bake_options(options);
-  if (!bake) {
-    print_error(context.err, bake.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!bake) return misuse(context, bake.error());
   const auto config = read_config(context.variables);
   if (!config) return context.fail(config.error());
   const auto local = local_client(context);

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "cmd/commands.h"
 #include "cmd/fusefile_input.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "fusefile/starter.h"
 
@@ -80,10 +81,7 @@ Result<void> make(const NewFile& file) {
 
 int run_init(Context& context, const InitOptions& options) {
   const auto files = files_to_make(context, options);
-  if (!files) {
-    print_error(context.err, files.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!files) return misuse(context, files.error());
   if (!options.force) {
     if (const auto used = check_unused(*files)) return context.fail(*used);
   }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/units.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "cmd/target.h"
 #include "fusefile/render.h"
@@ -90,10 +91,7 @@ void add_launch_options(CLI::App& command, LaunchOptions& options) {
 
 std::variant<Launch, ExitCode> prepare_launch(Context& context, const LaunchOptions& options) {
   auto input = read_fusefile(context, options.file);
-  if (!input) {
-    print_error(context.err, input.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!input) return misuse(context, input.error());
   LoadedFusefile loaded = load_fusefile(*input, options.sources);
   if (const auto code = refused(context, *input, loaded)) return *code;
 

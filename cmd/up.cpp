@@ -10,6 +10,7 @@
 #include "cmd/health_wait.h"
 #include "cmd/job_text.h"
 #include "cmd/launch.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "orchestrator/api/json.h"
 
@@ -186,20 +187,15 @@ Result<void> read_health_timeout(UpOptions& options) {
   return Error{ErrorCode::invalid_argument, "--health-timeout must be positive"};
 }
 
-int misused(const Context& context, const Error& error) {
-  print_error(context.err, error, context.colour_err());
-  return wrong_usage;
-}
-
 int run_up(Context& context, UpOptions options) {
-  if (auto read = read_health_timeout(options); !read) return misused(context, read.error());
+  if (auto read = read_health_timeout(options); !read) return misuse(context, read.error());
   auto prepared = prepare_launch(context, options.launch);
   if (const auto* code = std::get_if<ExitCode>(&prepared)) return *code;
   Launch& launch = std::get<Launch>(prepared);
   if (options.wait_healthy && !launch.compiled.request.healthcheck) {
-    return misused(context, {ErrorCode::invalid_argument,
-                             "--wait-healthy has nothing to wait for: the Fusefile has no "
-                             "healthcheck"});
+    return misuse(context, {ErrorCode::invalid_argument,
+                            "--wait-healthy has nothing to wait for: the Fusefile has no "
+                            "healthcheck"});
   }
   launch.request.on_exit = options.remove ? OnExit::destroy : OnExit::keep;
   if (options.launch.dry_run) {

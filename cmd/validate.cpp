@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cmd/commands.h"
 #include "cmd/fusefile_input.h"
+#include "cmd/misuse.h"
 #include "cmd/output.h"
 #include "cmd/secrets_input.h"
 #include "fusefile/report.h"
@@ -68,17 +69,13 @@ Result<void> check_secrets(Context& context, const SecretOptions& options,
 
 int run_validate(Context& context, const ValidateOptions& options) {
   const auto input = read_fusefile(context, options.file);
-  if (!input) {
-    print_error(context.err, input.error(), context.colour_err());
-    return wrong_usage;
-  }
+  if (!input) return misuse(context, input.error());
   LoadedFusefile loaded = load_fusefile(*input, options.sources);
   if (options.check_secrets) {
     if (const auto checked =
             check_secrets(context, options.secrets, loaded.required_secrets, loaded.diagnostics);
         !checked) {
-      print_error(context.err, checked.error(), context.colour_err());
-      return wrong_usage;
+      return misuse(context, checked.error());
     }
   }
   if (context.json()) {

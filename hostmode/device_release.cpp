@@ -11,16 +11,15 @@ namespace fuse {
 
 namespace {
 
-fs::path mdev_dir(const VmDevice& device) {
-  return fs::path("/sys/bus/mdev/devices") / device.address;
+fs::path dir_of(const VmDevice& device) {
+  const bool mdev = device.kind == "mdev";
+  return fs::path(mdev ? "/sys/bus/mdev/devices" : pci_devices_dir) / device.address;
 }
 
 // The number of its group now: the one in a record may be from before the host was
 // restarted.
 std::string group_now(Host& host, const VmDevice& device) {
-  const fs::path dir =
-      device.kind == "mdev" ? mdev_dir(device) : fs::path(pci_devices_dir) / device.address;
-  const auto link = host.read_link(dir / "iommu_group");
+  const auto link = host.read_link(dir_of(device) / "iommu_group");
   return link ? link->filename().native() : "";
 }
 
@@ -42,8 +41,7 @@ std::string still_held(Host& host, const std::vector<VmDevice>& devices) {
 
 // Why a device that its driver clears is not sound, or "".
 std::string missing(Host& host, const VmDevice& device) {
-  const bool mdev = device.kind == "mdev";
-  const fs::path dir = mdev ? mdev_dir(device) : fs::path(pci_devices_dir) / device.address;
+  const fs::path dir = dir_of(device);
   return host.list_dir(dir) ? "" : cat(dir.native(), " is gone");
 }
 

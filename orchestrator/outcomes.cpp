@@ -27,12 +27,17 @@ struct Applying {
   const OutcomeTime& time;
 };
 
-Result<void> append_all(Applying& a, const std::vector<EnvironmentEvent>& events) {
+Result<void> append_all(StoreTx& tx, const Environment& environment,
+                        const std::vector<EnvironmentEvent>& events, WallTime now) {
   for (EnvironmentEvent event : events) {
-    event.updated_at = to_rfc3339(a.time.now);
-    if (auto done = a.tx.events.append(a.row.environment, std::move(event)); !done) return done;
+    event.updated_at = to_rfc3339(now);
+    if (auto done = tx.events.append(environment, std::move(event)); !done) return done;
   }
   return {};
+}
+
+Result<void> append_all(Applying& a, const std::vector<EnvironmentEvent>& events) {
+  return append_all(a.tx, a.row.environment, events, a.time.now);
 }
 
 // That the step is over, when it was worth a line when it began.
@@ -169,9 +174,7 @@ Result<Onward> end(Applying& a) {
   const std::string uid = a.row.environment.uid;
   if (auto done = append_all(a, a.outcome.events); !done) return done.error();
   if (a.outcome.change) a.outcome.change(a.row);
-  if (auto done = a.tx.bindings.release(uid); !done) return done.error();
-  if (auto done = a.tx.reservations.release(uid); !done) return done.error();
-  if (auto done = a.tx.hosts.touch(a.row.environment.host_id); !done) return done.error();
+  if (auto done = free_held(a.tx, uid, a.row.environment.host_id); !done) return done.error();
   if (auto done = close(a.tx, a.row, a.operation.id, a.time.now); !done) return done.error();
   return Onward::over;
 }
@@ -244,6 +247,12 @@ Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState fi
   return tx.events.append(row.environment, state_event(row));
 }
 
+Result<void> free_held(StoreTx& tx, const std::string& uid, const std::string& host_id) {
+  if (auto done = tx.bindings.release(uid); !done) return done;
+  if (auto done = tx.reservations.release(uid); !done) return done;
+  return tx.hosts.touch(host_id);
+}
+
 Result<void> lose(StoreTx& tx, EnvironmentRow& row, const Error& why, WallTime now) {
   if (row.environment.state != EnvironmentState::destroying) {
     row.final_state = EnvironmentState::failed;
@@ -252,10 +261,8 @@ Result<void> lose(StoreTx& tx, EnvironmentRow& row, const Error& why, WallTime n
   }
   if (const auto job = row.environment.job; job && !is_over(*job)) {
     row.environment.job = lost(*job);
-    for (EnvironmentEvent event : job_events(*job, *row.environment.job, row.step_names)) {
-      event.updated_at = to_rfc3339(now);
-      if (auto done = tx.events.append(row.environment, std::move(event)); !done) return done;
-    }
+    const auto events = job_events(*job, *row.environment.job, row.step_names);
+    if (auto done = append_all(tx, row.environment, events, now); !done) return done;
   }
   const auto operation = tx.operations.of_environment(row.environment.uid);
   if (!operation) return operation.error();

@@ -31,6 +31,9 @@ Result<Onward> apply_outcome(StoreTx& tx, OperationRow& operation, EnvironmentRo
 Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState final_state,
                            WallTime now);
 
+// Frees what an environment holds on a host: its VM is gone from there.
+Result<void> free_held(StoreTx& tx, const std::string& uid, const std::string& host_id);
+
 // Ends an environment whose host has been silent for too long: failed, unless it
 // was being taken down anyway, and its job lost.  What it holds on the host stays
 // set aside.  Changes `row` and appends the events.

@@ -34,11 +34,7 @@ Result<void> SilentHosts::note_answer(const std::string& id, HostAgent agent) {
     if (vm) continue;
     if (vm.error().code != ErrorCode::not_found) return vm.error();
     log_.info("what a lost environment held is free", {{"host", id}, {"uid", uid}});
-    auto freed = store_.run([&](StoreTx& tx) -> Result<void> {
-      if (auto done = tx.bindings.release(uid); !done) return done;
-      if (auto done = tx.reservations.release(uid); !done) return done;
-      return tx.hosts.touch(id);
-    });
+    auto freed = store_.run([&](StoreTx& tx) { return free_held(tx, uid, id); });
     if (!freed) return freed;
   }
   return {};
