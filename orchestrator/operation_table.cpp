@@ -88,11 +88,16 @@ Result<void> OperationTable::update(const OperationRow& row) {
   return {};
 }
 
-Result<void> OperationTable::renew(const std::string& owner, WallTime lease_until) {
-  auto done = sql_.execute("UPDATE operations SET lease_until = $2 WHERE lease_owner = $1",
-                           {owner, to_sql_time(lease_until)});
-  if (!done) return done.error();
-  return {};
+Result<std::vector<std::string>> OperationTable::renew(const std::string& owner,
+                                                       WallTime lease_until) {
+  const auto rows =
+      sql_.query("UPDATE operations SET lease_until = $2 WHERE lease_owner = $1 RETURNING id",
+                 {owner, to_sql_time(lease_until)});
+  if (!rows) return rows.error();
+  std::vector<std::string> ids;
+  ids.reserve(rows->size());
+  for (const SqlRow& row : *rows) ids.push_back(row.text("id"));
+  return ids;
 }
 
 Result<void> OperationTable::free_all() {

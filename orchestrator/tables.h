@@ -54,8 +54,8 @@ class OperationTable {
   Result<std::optional<OperationRow>> claim(const std::string& owner, WallTime now,
                                             WallTime lease_until);
   Result<void> update(const OperationRow& row);
-  // Moves the end of every lease of `owner`.
-  Result<void> renew(const std::string& owner, WallTime lease_until);
+  // Moves the end of every lease of `owner`; the operations that it has.
+  Result<std::vector<std::string>> renew(const std::string& owner, WallTime lease_until);
   // Ends every lease.
   Result<void> free_all();
   Result<void> remove(const std::string& id);

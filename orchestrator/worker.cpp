@@ -217,13 +217,26 @@ void Worker::hurry() {
 
 void Worker::renew() {
   const WallTime until = clock_.wall() + options_.lease;
-  auto done = store_.run([&](StoreTx& tx) { return tx.operations.renew(options_.owner, until); });
-  if (!done) log_.error("cannot renew the leases", {{"error", done.error().message}});
+  const auto ours = transact<std::vector<std::string>>(
+      store_, [&](StoreTx& tx) { return tx.operations.renew(options_.owner, until); });
+  if (!ours) return log_.error("cannot renew the leases", {{"error", ours.error().message}});
+  adopt(*ours);
+}
+
+void Worker::adopt(const std::vector<std::string>& ids) {
+  const SteadyTime now = clock_.steady();
+  holding_.with([&](Holding& holding) {
+    for (const std::string& id : ids) {
+      if (!holding.busy.insert(id).second) continue;
+      holding.waiting.push_back({.operation = {.id = id}, .due = now, .resumed = true});
+    }
+  });
 }
 
 void Worker::release() {
   holding_.with([](Holding& holding) { holding = {}; });
-  auto done = store_.run([&](StoreTx& tx) { return tx.operations.renew(options_.owner, {}); });
+  const auto done = transact<std::vector<std::string>>(
+      store_, [&](StoreTx& tx) { return tx.operations.renew(options_.owner, {}); });
   if (!done) log_.error("cannot give back the leases", {{"error", done.error().message}});
 }
 

@@ -73,6 +73,9 @@ class Worker {
   std::optional<Held> take_due();
   std::optional<Held> take_at_once(const std::string& id);
   Result<std::optional<Held>> claim();
+  // Leases that are ours in the database only: the answer to their claim was lost,
+  // or another thread was about to let go of the operation when it was claimed.
+  void adopt(const std::vector<std::string>& ids);
   [[nodiscard]] std::chrono::milliseconds until_due() const;
   Result<std::optional<Loaded>> load(Held& held);
   StepOutcome step(const Held& held, const Loaded& loaded) const;

@@ -279,14 +279,15 @@ def main():
             chaos.run()
         finally:
             chaos.close()
+            for problem in chaos.problems:
+                print("PROBLEM", problem)
             for replica in chaos.replicas if chaos.problems else []:
                 print(f"--- {replica.log.name}")
-                print(replica.log.read_text(errors="replace")[-5000:])
+                lines = replica.log.read_text(errors="replace").splitlines()
+                print("\n".join([line for line in lines if " info " not in line][-20:]))
     print({**chaos.counts, "kept": len(chaos.kept),
            "replica kills": sum(replica.kills for replica in chaos.replicas),
            "vms": sum(one.created for one in chaos.agents)})
-    for problem in chaos.problems:
-        print("PROBLEM", problem)
     if not chaos.problems and chaos.counts["created"] < 20:
         print("PROBLEM too little happened to say anything")
         return 1

@@ -138,7 +138,7 @@ TEST_CASE("a call of the agent that fails for good leaves nothing in use") {
 
 // Fails the n-th statement and everything after it, as a disk that is full or a
 // process that was killed.
-class FailingSql final : public SqlConnection {
+class FailingSql : public SqlConnection {
  public:
   FailingSql(std::unique_ptr<SqlConnection> inner, std::shared_ptr<int> left)
       : inner_(std::move(inner)), left_(std::move(left)) {}
@@ -223,6 +223,64 @@ TEST_CASE("a worker whose database fails at any statement is followed by another
       break;
     }
   }
+}
+
+// Commits the n-th time too, but nobody hears of it, as when the connection breaks.
+class ForgetfulSql final : public FailingSql {
+ public:
+  ForgetfulSql(std::unique_ptr<SqlConnection> inner, std::shared_ptr<int> left)
+      : FailingSql(std::move(inner), std::make_shared<int>(-1)), left_(std::move(left)) {}
+  Result<void> commit() override {
+    auto done = FailingSql::commit();
+    if (!done || (*left_)-- != 0) return done;
+    return Error{ErrorCode::unavailable, "database: connection lost", {{"reason", "commit"}}};
+  }
+
+ private:
+  std::shared_ptr<int> left_;
+};
+
+TEST_CASE("a worker that is not told of a commit goes on with what it did") {
+  for (int commits = 0;; ++commits) {
+    const auto left = std::make_shared<int>(-1);
+    Engine engine(
+        must(Store::open(std::make_unique<ForgetfulSql>(open_test_sql(), left), test_key)));
+    engine.host.set_capacity(one_gpu());
+    engine.poller.pass();
+    engine.host.on_job = [](const JobSpec&) { return ended_job(); };
+    const Environment environment = engine.create(full_request());
+    *left = commits;
+    engine.run_until_idle(20);
+    const bool enough = *left >= 0;
+    *left = -1;
+    engine.worker->renew();
+    engine.run_for(std::chrono::seconds(2));
+    INFO("after " << commits << " commits");
+    CHECK(engine.get(environment.uid).state == EnvironmentState::destroyed);
+    CHECK(engine.get(environment.uid).job->exit_code == 3);
+    CHECK(engine.host.made() == 1);
+    check_all_free(engine);
+    if (enough) {
+      CHECK(commits > 10);
+      break;
+    }
+  }
+}
+
+TEST_CASE("an operation that is wanted again while it is let go of is gone on with") {
+  Engine engine;
+  const Environment environment = engine.create(job_request("again"));
+  // Its lease is ours in the database, and nothing in this worker knows of it.
+  must(engine.store->run([&](StoreTx& tx) -> Result<void> {
+    const WallTime now = engine.clock.wall();
+    auto claimed = tx.operations.claim("first", now, now + std::chrono::seconds(60));
+    if (!claimed) return claimed.error();
+    return {};
+  }));
+  CHECK(engine.run_until_idle() == 0);
+  engine.worker->renew();
+  engine.run_for(std::chrono::seconds(1));
+  CHECK(engine.get(environment.uid).state == EnvironmentState::running);
 }
 
 TEST_CASE("a startup script that was running when its worker was killed does not run twice") {

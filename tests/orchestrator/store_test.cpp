@@ -233,7 +233,9 @@ TEST_CASE("an operation is leased to one worker until the lease is over") {
   CHECK_FALSE(claim("a", 9));
   CHECK(claim("a", 10));
   CHECK_FALSE(claim("b", 69));
-  must(store->run([&](StoreTx& tx) { return tx.operations.renew("a", at(100)); }));
+  const auto renewed = must(transact<std::vector<std::string>>(
+      *store, [&](StoreTx& tx) { return tx.operations.renew("a", at(100)); }));
+  CHECK(renewed == std::vector<std::string>{"op"});
   CHECK_FALSE(claim("b", 99));
   CHECK(claim("b", 100));
 }
