@@ -3,6 +3,7 @@
 #   make          build/fuse: one static executable
 #   make run      build, bake the base image once, train the example in a VM
 #   make test     everything, with the end-to-end tests on build/fuse
+#   make test-long  the tests that take too long for every time
 #   make unit     the unit tests alone
 #   make test-vfio  the agent on a real kernel with real VFIO, without a GPU
 #   make lint     layers, format, shellcheck, clang-tidy (TIDY=no: without it)
@@ -16,7 +17,7 @@ FUZZ_SECONDS ?= 60
 TIDY ?= yes
 EXAMPLE ?= examples/train/Fusefile
 
-.PHONY: build run test test-vfio unit lint format asan tsan fuzz bench install clean
+.PHONY: build run test test-long test-vfio unit lint format asan tsan fuzz bench install clean
 
 build:
 	scripts/setup build
@@ -32,7 +33,11 @@ test:
 	scripts/setup build run test
 	cmake --preset release
 	cmake --build --preset release
-	tests/run release
+	tests/run release --label-exclude long
+
+test-long: build
+	scripts/setup run test
+	tests/run release --label-regex long
 
 test-vfio: build
 	scripts/setup run

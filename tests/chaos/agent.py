@@ -5,6 +5,7 @@ import http.server
 import json
 import random
 import socket
+import sys
 import threading
 import time
 
@@ -25,8 +26,7 @@ class SimulatedAgent:
         self.moody = True
         self.devices = [f"GPU-{name}-{n}" for n in range(4)]
         handler = type("Handler", (Handler,), {"agent": self})
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.server.daemon_threads = True
+        self.server = Server(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -80,6 +80,15 @@ class SimulatedAgent:
             del self.vms[uid]
             self.destroyed += 1
             return 204, None
+
+
+class Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        """A caller that was killed is no news."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

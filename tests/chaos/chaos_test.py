@@ -90,8 +90,9 @@ class Chaos:
         schema = f"chaos_{secrets.token_hex(4)}"
         subprocess.run(["psql", "--quiet", uri, "-c", f"CREATE SCHEMA {schema}"], check=True,
                        stdout=subprocess.DEVNULL)
+        self.uri = f"{uri}&options=-csearch_path%3D{schema}"
         environment = {"PATH": os.environ["PATH"], "HOME": str(folder),
-                       "DATABASE_URL": f"{uri}&options=-csearch_path%3D{schema}",
+                       "DATABASE_URL": self.uri,
                        "ORCH_AUTH_TOKEN": secrets.token_hex(16),
                        "TOKEN_ENCRYPTION_KEY": secrets.token_hex(32)}
         self.replicas = [Replica(folder, n, environment) for n in range(3)]
@@ -254,6 +255,18 @@ class Chaos:
         for one in self.agents:
             self.problems += [f"{one.name}: {what}" for what in one.violations]
 
+    def explain(self):
+        """The problems, and what they are to be understood from."""
+        for problem in self.problems:
+            print("PROBLEM", problem)
+        print(f"at {time.time():.0f} the operations are", flush=True)
+        subprocess.run(["psql", "--expanded", self.uri, "-c", "SELECT * FROM operations"],
+                       check=False)
+        for replica in self.replicas:
+            print(f"--- {replica.log.name}")
+            lines = replica.log.read_text(errors="replace").splitlines()
+            print("\n".join([line for line in lines if " info " not in line][-20:]))
+
     def close(self):
         for replica in self.replicas:
             replica.process.send_signal(signal.SIGTERM)
@@ -261,6 +274,7 @@ class Chaos:
             code = replica.process.wait(90)
             if code != 0:
                 self.problems.append(f"a replica ended with {code}")
+                print("PROBLEM", self.problems[-1])
         for one in self.agents:
             one.close()
 
@@ -275,16 +289,14 @@ def main():
     print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="fz-chaos-") as name:
         chaos = Chaos(pathlib.Path(name), server, seconds)
+        well = False
         try:
             chaos.run()
+            well = not chaos.problems
         finally:
+            if not well:
+                chaos.explain()
             chaos.close()
-            for problem in chaos.problems:
-                print("PROBLEM", problem)
-            for replica in chaos.replicas if chaos.problems else []:
-                print(f"--- {replica.log.name}")
-                lines = replica.log.read_text(errors="replace").splitlines()
-                print("\n".join([line for line in lines if " info " not in line][-20:]))
     print({**chaos.counts, "kept": len(chaos.kept),
            "replica kills": sum(replica.kills for replica in chaos.replicas),
            "vms": sum(one.created for one in chaos.agents)})

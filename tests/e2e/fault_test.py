@@ -4,6 +4,7 @@ told with its reason, nothing is left behind, and the next command works."""
 import os
 import shutil
 import signal
+import time
 import unittest
 
 import harness
@@ -40,6 +41,33 @@ class FaultTest(E2eTest):
         wait_until(lambda: self.world.environments() == [], "the environment has ended")
         self.assertEqual(self.world.qemus(), [])
         self.assertEqual(os.listdir(self.world.agent_state / "vms"), [])
+
+    @harness.limit(420)
+    def test_suspended(self):
+        """a machine that was suspended goes on with its job, and sets its guest's clock"""
+        path = self.world.fusefile("asleep", "for n in $(seq 60); do echo $n; sleep 0.2; done\n"
+                                             "sleep 1000")
+        run = self.world.start("run", path)
+        with ending(run):
+            seen = harness.read_until(run.stdout, b"5\n")
+            everything = [self.world.lock_holder(), run.pid, *self.world.qemus()]
+            for pid in everything:
+                os.kill(pid, signal.SIGSTOP)
+            time.sleep(12)
+            for pid in everything:
+                os.kill(pid, signal.SIGCONT)
+            # A guest's clock stands still with its host.
+            self.guest("date -s @1000000000")
+            wait_until(lambda: abs(int(self.guest("date +%s")) - time.time()) < 5,
+                       "the guest's clock is right again")
+            seen += harness.read_until(run.stdout, b"60\n")
+            self.assertEqual(seen.decode().split(), [str(n) for n in range(1, 61)])
+            run.send_signal(signal.SIGINT)
+            run.wait(timeout=harness.PATIENCE)
+        self.remove("fuse-asleep")
+
+    def guest(self, script):
+        return self.expect(self.world.fuse("exec", "fuse-asleep", "--", "sh", "-c", script)).text
 
     @harness.limit(420)
     def test_removed_folder(self):

@@ -55,6 +55,12 @@ def serial(function):
     return function
 
 
+def long(function):
+    """Marks a test that takes too long to run each time; `make test-long` runs these."""
+    function.long = True
+    return function
+
+
 def offline(case):
     """Marks a class of tests that start no VM and need no images."""
     case.offline = True
@@ -168,6 +174,13 @@ class World:
         for path in logs:
             if path.exists():
                 yield f"--- {path}\n" + path.read_text(errors="replace")[-6000:]
+
+
+def resident(pid):
+    """What a process has in memory, in MiB."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) // 1024
 
 
 def wait_until(truth, what, patience=PATIENCE):

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import pathlib
 import random
 import signal
 import time
@@ -73,6 +74,12 @@ class JobsTest(E2eTest):
         """256 MiB of output arrive byte for byte across a killed background process"""
         self.flood(256)
 
+    @harness.long
+    @harness.limit(3000)
+    def test_long_flood(self):
+        """1 GiB of output arrives byte for byte across a killed background process"""
+        self.flood(1024)
+
     def flood(self, mebibytes):
         # Drawn blocks in a drawn order: nothing that is lost, repeated or out of order
         # can go unseen.
@@ -116,17 +123,38 @@ class JobsTest(E2eTest):
     @harness.limit(420)
     def test_many_short(self):
         """short jobs one after another leave nothing and do not slow each other"""
-        for _ in range(4):
+        self.run_in_a_row(5)
+
+    @harness.long
+    @harness.limit(3000)
+    def test_hundred(self):
+        """a hundred jobs one after another leave nothing and do not make it grow"""
+        self.run_in_a_row(100)
+
+    def run_in_a_row(self, jobs):
+        """Neither descriptors nor threads nor the files of what has ended grow with the
+        jobs; memory does by no more than what their history is."""
+        for number in range(jobs):
             code = random.randint(0, 124)
             path = self.world.fusefile("short", f"echo short; exit {code}")
             done = self.expect(self.world.fuse("run", path), code)
             self.assertEqual(done.text, "short\n")
-        pid = self.world.lock_holder()
-        before = len(os.listdir(f"/proc/{pid}/fd"))
-        self.expect(self.world.fuse("run", path), code)
+            if number == min(jobs // 2, 20):
+                time.sleep(1)
+                before = self.footprint()
         time.sleep(1)
-        self.assertLessEqual(len(os.listdir(f"/proc/{pid}/fd")), before)
+        after = self.footprint()
+        self.assertLessEqual(after["descriptors"], before["descriptors"])
+        self.assertLessEqual(after["threads"], before["threads"])
+        self.assertLessEqual(after["resident"], before["resident"] + 8)
         self.nothing_lives()
+
+    def footprint(self):
+        """What the background process has: descriptors, threads, and memory in MiB."""
+        process = pathlib.Path(f"/proc/{self.world.lock_holder()}")
+        return {"descriptors": len(os.listdir(process / "fd")),
+                "threads": len(os.listdir(process / "task")),
+                "resident": harness.resident(process.name)}
 
 
 if __name__ == "__main__":

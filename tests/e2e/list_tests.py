@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Prints a line for every end-to-end test, for CMakeLists.txt:
 
-    FILE|CLASS.METHOD|NAME|SECONDS|serial or parallel|vm or offline
+    FILE|CLASS.METHOD|NAME|SECONDS|serial or parallel|LABELS
 
-NAME is the first line of the method's docstring.
+NAME is the first line of the method's docstring, LABELS are those of ctest with commas
+between them.
 """
 
 import importlib
@@ -11,6 +12,12 @@ import inspect
 import pathlib
 import sys
 import unittest
+
+
+def labels(case, function):
+    """A test that starts VMs is "vm"; one that is left out of `make test` is "long"."""
+    offline = getattr(case, "offline", False)
+    return ["e2e", *([] if offline else ["vm"]), *(["long"] if hasattr(function, "long") else [])]
 
 
 def main():
@@ -30,7 +37,7 @@ def main():
                 names.add(name)
                 print(file, f"{case.__name__}.{method}", name, getattr(function, "limit", 300),
                       "serial" if getattr(function, "serial", False) else "parallel",
-                      "offline" if getattr(case, "offline", False) else "vm", sep="|")
+                      ",".join(labels(case, function)), sep="|")
 
 
 main()
