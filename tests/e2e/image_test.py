@@ -7,7 +7,7 @@ import signal
 import unittest
 
 import harness
-from harness import IMAGES, E2eTest, wait_until
+from harness import IMAGES, E2eTest, ending, wait_until
 
 
 class ImageTest(E2eTest):
@@ -61,6 +61,26 @@ class ImageTest(E2eTest):
         path = self.world.fusefile("fresh", "echo from $(uname -s)")
         done = self.expect(self.world.fuse("run", path, env=environment))
         self.assertEqual(done.text, "from Linux\n")
+
+    @harness.limit(600)
+    def test_bake_beside_boots(self):
+        """VMs boot while their image is baked anew, before, in and after the change"""
+        mine = self.world.root / "work/images"
+        shutil.copytree(IMAGES, mine, ignore=shutil.ignore_patterns("base.json", ".*"))
+        self.world.environment["FUSE_IMAGES"] = str(mine)
+        before = (mine / "micro.json").read_bytes()
+        path = self.world.fusefile("beside", "uname -s; exit 3")
+        bake = self.world.start("image", "bake", "micro", stdout=None, stderr=None)
+        jobs = 0
+        with ending(bake):
+            while bake.poll() is None or jobs < 2:
+                done = self.expect(self.world.fuse("run", path), 3)
+                self.assertEqual(done.text, "Linux\n")
+                jobs += 1
+        self.assertEqual(bake.returncode, 0)
+        self.assertNotEqual((mine / "micro.json").read_bytes(), before, "it was baked anew")
+        self.expect(self.world.fuse("run", path), 3)
+        self.expect(self.world.fuse("image", "verify"))
 
     def test_modules(self):
         """every module that an image brings loads in its own kernel"""
