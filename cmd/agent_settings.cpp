@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view token_variable = "QEMU_AGENT_TOKEN";
 
-constexpr std::array<Setting, 22> all_settings = {{
+constexpr std::array<Setting, 23> all_settings = {{
     {"QEMU_AGENT_TOKEN_FILE", "--token-file", "FILE",
      "File with the token that callers must have; else QEMU_AGENT_TOKEN"},
     {"QEMU_AGENT_LISTEN", "--listen", "ADDRESS", "Address to listen on"},
@@ -24,6 +24,8 @@ constexpr std::array<Setting, 22> all_settings = {{
     {"IMAGES_DIR", "--images-dir", "DIR", "Folder of the guest images"},
     {"BASE_ROOTFS", "--base-rootfs", "FILE", "Image to start when none is named"},
     {"QEMU_BIN", "--qemu", "PROGRAM", "QEMU's program"},
+    {"FUSE_QEMU_USER", "--qemu-user", "NAME",
+     "User that QEMU becomes (fuse-qemu if there is one, else nobody)"},
     {"FUSE_ACCEL", "--accel", "HOW", "auto, kvm or tcg"},
     {"VFIO_INVENTORY", "--vfio-inventory", "FILE", "The inventory of whole devices"},
     {"MIG_INVENTORY", "--mig-inventory", "FILE", "The inventory of MIG instances"},
@@ -71,6 +73,7 @@ void read_values(SettingSources& sources, AgentSettings& settings) {
   sources.path("VFIO_INVENTORY", settings.vfio_inventory);
   sources.path("MIG_INVENTORY", settings.mig_inventory);
   settings.qemu = sources.text("QEMU_BIN");
+  settings.qemu_user = sources.text("FUSE_QEMU_USER");
   sources.choice<std::string>("FUSE_ACCEL", {{"auto", "auto"}, {"kvm", "kvm"}, {"tcg", "tcg"}},
                               settings.accel);
   settings.public_host = sources.text("PUBLIC_HOST");

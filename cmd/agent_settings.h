@@ -29,6 +29,7 @@ struct AgentSettings {
   fs::path vfio_inventory{};  // empty: the usual file in `dir`
   fs::path mig_inventory{};   // the same
   std::string qemu{};         // empty: what PATH has
+  std::string qemu_user{};    // empty: fuse-qemu or nobody
   std::string accel{};        // "", auto, kvm or tcg
   std::string public_host{};
   std::uint16_t fused_port = 9550;

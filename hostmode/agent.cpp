@@ -1,5 +1,7 @@
 #include "hostmode/agent.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +12,9 @@
 namespace fuse {
 
 Result<std::unique_ptr<Agent>> Agent::start(AgentWorld world, AgentConfig config) {
+  if (auto user = find_qemu_user(world.host, config.qemu_user, ::geteuid()); !user) {
+    return user.error();
+  }
   std::unique_ptr<Agent> agent(new Agent(std::move(world), std::move(config)));
   if (auto recovered = agent->keeper_.recover(); !recovered) return recovered.error();
   Agent* const self = agent.get();

@@ -27,6 +27,7 @@ struct AgentConfig {
   std::string qemu = "qemu-system-x86_64";  // looked up in `path` unless it has a slash
   std::string qemu_img = "qemu-img";
   std::string path = "/usr/local/bin:/usr/bin:/bin";
+  std::string qemu_user{};  // as find_qemu_user
   // Where the files about this host's devices are; no folder: none is handed over.
   DevicePaths devices{};
   AccelPolicy accel = AccelPolicy::automatic;

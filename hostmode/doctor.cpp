@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "hostmode/devices/inventory.h"
 #include "hostmode/mig/vgpu_host.h"
+#include "hostmode/qemu_user.h"
 
 namespace fuse {
 
@@ -133,6 +134,15 @@ Finding examine_qemu(Host& host, const std::string& qemu) {
   return problem("qemu", version.error().message, "install it (Debian: qemu-system-x86)");
 }
 
+// The agent is root on a GPU box, whoever asks.
+Finding examine_qemu_user(Host& host, const std::string& wanted) {
+  const auto user = find_qemu_user(host, wanted, 0);
+  if (!user) return problem("qemu-user", user.error().message, user.error().details.at("hint"));
+  if (*user) return pass("qemu-user", cat("QEMU becomes ", (*user)->name));
+  return note("qemu-user", "QEMU stays root",
+              "useradd --system --shell /usr/sbin/nologin fuse-qemu");
+}
+
 Finding examine_firmware(Host& host) {
   static constexpr std::array files = {"/usr/share/OVMF/OVMF_CODE_4M.fd",
                                        "/usr/share/OVMF/OVMF_CODE.fd"};
@@ -226,6 +236,7 @@ std::vector<Finding> examine_host(Host& host, const DoctorOptions& options) {
   examine_devices(host, options.devices, out);
   out.push_back(examine_kvm(host));
   out.push_back(examine_qemu(host, options.qemu));
+  out.push_back(examine_qemu_user(host, options.qemu_user));
   out.push_back(examine_firmware(host));
   examine_memory(host, out);
   out.push_back(examine_images(host, options.images_dir));

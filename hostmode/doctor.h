@@ -26,6 +26,7 @@ std::string_view to_string(Finding::Kind kind);
 struct DoctorOptions {
   DevicePaths devices{};
   std::string qemu = "qemu-system-x86_64";
+  std::string qemu_user{};  // as find_qemu_user
   fs::path images_dir{};
   std::uint16_t port = 8091;
 };

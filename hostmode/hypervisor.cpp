@@ -98,7 +98,7 @@ std::string meaning_of(std::string_view qemu_words) {
     std::string_view also;  // what must be there besides
     std::string_view meaning;
   };
-  constexpr std::array<Meaning, 19> meanings = {{
+  constexpr std::array<Meaning, 20> meanings = {{
       {"Is another process using the image", "", "another process has this disk open"},
       {"Failed to get \"write\" lock", "", "another process has this disk open"},
       {"Failed to get shared \"write\" lock", "", "another process has this disk open for writing"},
@@ -131,6 +131,8 @@ std::string meaning_of(std::string_view qemu_words) {
       {"vfio_dma_map", "-12",
        "all memory of a VM with devices is locked, and QEMU may not lock "
        "that much: LimitMEMLOCK=infinity in the agent's unit"},
+      {"Failed to set", "id(",
+       "QEMU may not change its user here: with FUSE_QEMU_USER=root it stays root"},
       {"No space left on device", "", "the disk that holds the state directory is full"},
   }};
   const auto said = [&](std::string_view words) {

@@ -88,8 +88,13 @@ void add_machine(Argv& argv, const VmRecord& vm, const QemuFacts& facts) {
   argv.add("-display", "none");
   // A guest that reboots or panics ends: a job runs once.
   argv.flag("-no-reboot");
+  if (facts.user) argv.add("-runas", cat(facts.user->uid, ":", facts.user->gid));
   if (facts.sandbox) {
-    argv.add("-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
+    // The sandbox is up before it changes its user, which any value but this forbids.
+    // Afterwards there is nothing to elevate with: it may not start a program.
+    const std::string_view privileges = facts.user ? "allow" : "deny";
+    argv.add("-sandbox", cat("on,obsolete=deny,elevateprivileges=", privileges,
+                             ",spawn=deny,resourcecontrol=deny"));
   }
 }
 

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "hostmode/memory_plan.h"
+#include "hostmode/qemu_user.h"
 #include "hostmode/vm_record.h"
 
 namespace fuse {
@@ -14,6 +16,8 @@ struct QemuFacts {
   std::string qemu = "qemu-system-x86_64";
   // Whether this QEMU can confine itself with -sandbox.
   bool sandbox = true;
+  // Whom it becomes once it has opened everything; absent: it stays who starts it.
+  std::optional<QemuUser> user{};
   // Where the guest's memory is to be on the host.
   MemoryPlan memory{};
   // Address space for the large regions of its devices, in GiB; 0: QEMU's own choice.

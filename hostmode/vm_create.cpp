@@ -180,7 +180,9 @@ Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
 // What the host has to say about a VM with devices: where its memory is to be, how large
 // their regions are, and that all of it may be locked.
 Result<QemuFacts> VmKeeper::qemu_facts(const VmRecord& record) {
-  QemuFacts facts{.qemu = config_.qemu};
+  auto user = find_qemu_user(world_.host, config_.qemu_user, ::geteuid());
+  if (!user) return user.error();
+  QemuFacts facts{.qemu = config_.qemu, .user = *std::move(user)};
   if (record.devices.empty()) return facts;
   auto allowed = world_.allow_locking(bytes_to_lock(record.memory_mb));
   if (!allowed) return allowed.error();

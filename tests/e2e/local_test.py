@@ -1,6 +1,7 @@
 """Local mode: the background process and its VMs."""
 
 import os
+import pathlib
 import signal
 import stat
 import unittest
@@ -53,6 +54,21 @@ class LocalTest(E2eTest):
         done = self.expect(self.world.fuse("exec", "fuse-goes-on", "--", "cat", "/tmp/n"))
         self.assertGreater(int(done.text), 0)
         self.remove("fuse-goes-on")
+
+    def test_confined(self):
+        """QEMU has no privileges, whoever starts it, and is confined"""
+        self.up("confined", "sleep 1000")
+        pid, = self.world.qemus()
+        status = dict(line.split(":", 1) for line in
+                      pathlib.Path(f"/proc/{pid}/status").read_text().splitlines())
+        self.assertNotIn("0", status["Uid"].split())
+        self.assertNotIn("0", status["Gid"].split())
+        self.assertEqual(int(status["CapEff"], 16), 0)
+        self.assertEqual(int(status["Seccomp"]), 2, "by a filter")
+        for name in ("qmp.sock", "ch.sock"):
+            found, = self.world.agent_state.glob(f"vms/*/{name}")
+            self.assertEqual(found.stat().st_mode & 0o022, 0, "nobody else writes to it")
+        self.remove("fuse-confined")
 
     def test_killed_vm(self):
         """a VM whose QEMU is killed is not said to run"""

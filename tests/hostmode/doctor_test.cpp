@@ -43,6 +43,7 @@ TEST_CASE("a host that is ready passes") {
                                  "/var/lib/fuse/images/base.json"}) {
     box.add_file(file, "");
   }
+  box.add_file("/etc/passwd", "nobody:x:65534:65534::/:/bin/false\n");
   box.add_file("/proc/self/limits",
                "Limit  Soft  Hard\nMax locked memory         unlimited  unlimited  bytes\n");
   box.add_file("/proc/meminfo", "MemTotal: 1 kB\nHugePages_Total:      16\n");
@@ -57,6 +58,7 @@ TEST_CASE("a host that is ready passes") {
     CHECK(finding.kind == Finding::Kind::pass);
   }
   CHECK(about(findings, "qemu") == "pass: QEMU emulator 7.2");
+  CHECK(about(findings, "qemu-user") == "pass: QEMU becomes nobody");
   CHECK(about(findings, "card 0000:09:00.0") == "pass: 10de-1e84");
 
   SECTION("and what is not as it should be is named") {

@@ -108,6 +108,14 @@ TEST_CASE("without disk and network nothing of them is in the command line") {
   CHECK(all.find("-sandbox") == std::string::npos);
 }
 
+TEST_CASE("a QEMU that becomes another user may do so in its sandbox") {
+  const Argv argv =
+      qemu_argv(sample_record(), {.user = QemuUser{.name = "nobody", .uid = 65534, .gid = 65533}});
+  CHECK(word_after(argv, "-runas") == "65534:65533");
+  CHECK(word_after(argv, "-sandbox") ==
+        "on,obsolete=deny,elevateprivileges=allow,spawn=deny,resourcecontrol=deny");
+}
+
 TEST_CASE("devices are behind ports of their own, a card's functions together") {
   VmRecord vm = sample_record();
   vm.devices = {{.kind = "pci", .address = "0000:09:00.0", .uuid = "GPU-a", .group = "21"},
