@@ -142,6 +142,7 @@ TEST_CASE("what QEMU says of devices is explained") {
                "4 are bound to vfio-<bus> or pci-stub and not already in use",
            "a bridge");
   explains(vfio + "device is already attached", "named twice");
+  explains("qemu-system-x86_64: Failed to setgid(65534)", "FUSE_QEMU_USER=root");
   explains(vfio + "no such host device: No such file or directory", "fuse agent probe");
   explains(
       "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/U: vfio /sys/bus/mdev/devices/U: no "
