@@ -1,0 +1,124 @@
+"""A machine with GPUs that does not exist, and a fleet of it.
+
+The machine is tests/docs/simulated_machine.cpp: it runs `fuse agent ...` of this tree on
+simulated hardware.  Whatever else is asked of fuse is done by the executable.
+"""
+
+import json
+import os
+import pathlib
+import secrets
+import signal
+import socketserver
+import subprocess
+import sys
+import threading
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import harness
+from fleet_test import Service, free_port
+from harness import wait_until
+
+MACHINE = os.environ.get("FUSE_SIMULATED_MACHINE") or str(
+    harness.ROOT / "build/release/tests/simulated_machine")
+
+# What shells find as fuse: hands the agent's commands to the machine.
+WRAPPER = f"""#!{sys.executable}
+import json, os, socket, sys
+if "agent" not in sys.argv[1:]:
+    os.execv({harness.FUSE!r}, sys.argv)
+line = socket.socket(socket.AF_UNIX)
+line.connect(os.path.join(os.path.dirname(__file__), "machine"))
+command = {{"words": sys.argv[1:], "environment": dict(os.environ), "directory": os.getcwd()}}
+line.sendall(json.dumps(command).encode() + b"\\n")
+done = json.loads(line.makefile().readline())
+sys.stderr.write(done["err"])
+sys.stdout.write(done["out"])
+sys.exit(done["code"])
+"""
+
+
+class Machine:
+    """The machine, and the folder `bin` with the fuse that speaks to it."""
+
+    def __init__(self, world):
+        self.world, self.lock = world, threading.Lock()
+        self.log = world.root / "work/machine.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [MACHINE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                env=world.environment, cwd=world.root / "work", text=True)
+        self.bin = world.root / "bin"
+        self.bin.mkdir()
+        (self.bin / "fuse").write_text(WRAPPER)
+        (self.bin / "fuse").chmod(0o755)
+        machine = self
+
+        class Line(socketserver.StreamRequestHandler):
+            def handle(self):
+                self.wfile.write(json.dumps(machine.ask(json.loads(self.rfile.readline())))
+                                 .encode() + b"\n")
+
+        self.server = socketserver.ThreadingUnixStreamServer(str(self.bin / "machine"), Line)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def ask(self, command):
+        with self.lock:
+            self.process.stdin.write(json.dumps(command) + "\n")
+            self.process.stdin.flush()
+            return json.loads(self.process.stdout.readline())
+
+    def fuse(self, *words, **environment):
+        """Exit code, stdout and stderr of a command of the agent's."""
+        done = self.ask({"words": [str(word) for word in words],
+                         "environment": {**self.world.environment, **environment},
+                         "directory": str(self.world.root / "work")})
+        return done["code"], done["out"], done["err"]
+
+    def serve(self, token):
+        """Starts the agent on the machine; its address."""
+        port = free_port()
+        self.fuse("agent", "serve", "--listen", "127.0.0.1", "--port", port,
+                  "--host-port-base", "0", QEMU_AGENT_TOKEN=token, PUBLIC_HOST="127.0.0.1",
+                  IMAGES_DIR=harness.IMAGES)
+        wait_until(lambda: " ready " in self.log.read_text(), "the simulated machine's agent serves")
+        return f"http://127.0.0.1:{port}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+        self.process.stdin.close()
+        self.process.wait(harness.PATIENCE)
+        self.process.stdout.close()
+
+
+class Fleet:
+    """An orchestrator, and an agent on the machine."""
+
+    def __init__(self, test, machine):
+        self.world = test.world
+        self.token, self.agent_token = secrets.token_hex(16), secrets.token_hex(16)
+        self.agent_url = machine.serve(self.agent_token)
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.orchestrator = Service(
+            self.world, "orchestrator",
+            ["orchestrator", "serve", "--listen", f"127.0.0.1:{port}",
+             "--state-dir", self.world.root / "state/orchestrator"],
+            {"ORCH_AUTH_TOKEN": self.token})
+        test.addCleanup(lambda: self.orchestrator.end(signal.SIGTERM))
+
+    def read(self, path):
+        request = urllib.request.Request(self.url + path,
+                                         headers={"Authorization": f"Bearer {self.token}"})
+        with urllib.request.urlopen(request, timeout=harness.PATIENCE) as answer:
+            return answer.read().decode()
+
+
+def add_machine(test):
+    """The machine for a test, with its devices' files in the test's own folder."""
+    test.world.environment["QEMU_DIR"] = str(test.world.root / "work/qemu")
+    machine = Machine(test.world)
+    test.addCleanup(machine.close)
+    return machine
