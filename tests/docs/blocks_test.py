@@ -11,8 +11,8 @@ import harness
 import pages
 from harness import E2eTest, limit
 
-# Where a page's blocks find what its reader has.
-EXAMPLES = {"README.md": "examples/train"}
+# Files that a page's reader has already.
+FILES = {"README.md": {"train.py": "import sys\nprint('trained', *sys.argv[1:])\n"}}
 
 
 def matches(wanted, got):
@@ -36,27 +36,25 @@ class PageTest(E2eTest):
         blocks = pages.blocks_in(pages.ROOT / self.page)
         runnable = [block for block in blocks if block.kind in ("run", "simulated")]
         self.assertNotEqual(runnable, [])
-        environment = dict(self.world.environment)
+        environment, replaced = self.world.environment, {}
         where = self.world.root / "work"
-        path = where
-        replaced = {}
-        if any(block.kind == "simulated" for block in runnable):
+        machine = None
+        if any(words[:1] == ["agent"] for block in runnable
+               for words in pages.commands_in(block.text)):
             machine = simulated.add_machine(self)
+        if any(block.kind == "simulated" for block in runnable):
             fleet = simulated.Fleet(self, machine)
-            path = machine.bin
             replaced = {"http://gpu-host:8091": fleet.agent_url,
                         "https://fuse.example.org": fleet.url}
-            environment |= {"QEMU_DIR": self.world.environment["QEMU_DIR"],
-                            "QEMU_AGENT_TOKEN": fleet.agent_token,
+            environment |= {"QEMU_AGENT_TOKEN": fleet.agent_token,
                             "ORCH_AUTH_TOKEN": fleet.token, "IMAGES_DIR": harness.IMAGES}
-        else:
-            path = self.world.root / "bin"
+        path = machine.bin if machine else self.world.root / "bin"
+        if machine is None:
             path.mkdir()
             (path / "fuse").symlink_to(harness.FUSE)
-        environment["PATH"] = f"{path}:{environment['PATH']}"
-        if self.page in EXAMPLES:
-            for file in (pages.ROOT / EXAMPLES[self.page]).iterdir():
-                (where / file.name).write_bytes(file.read_bytes())
+        environment |= {"PATH": f"{path}:{environment['PATH']}"}
+        for name, text in FILES.get(self.page, {}).items():
+            self.world.write(name, text)
         self.run_in(where, blocks, environment, replaced)
 
     def run_in(self, where, blocks, environment, replaced):

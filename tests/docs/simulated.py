@@ -1,13 +1,15 @@
-"""A machine with GPUs that does not exist, and a fleet of it.
+"""A machine with GPUs that does not exist, and a fleet with it or with this machine.
 
 The machine is tests/docs/simulated_machine.cpp: it runs `fuse agent ...` of this tree on
-simulated hardware.  Whatever else is asked of fuse is done by the executable.
+simulated hardware, and can start no VMs.  Whatever else is asked of fuse is done by the
+executable.
 """
 
 import json
 import os
 import pathlib
 import secrets
+import shutil
 import signal
 import socketserver
 import subprocess
@@ -29,7 +31,7 @@ import json, os, socket, sys
 if "agent" not in sys.argv[1:]:
     os.execv({harness.FUSE!r}, sys.argv)
 line = socket.socket(socket.AF_UNIX)
-line.connect(os.path.join(os.path.dirname(__file__), "machine"))
+line.connect(os.path.join(os.path.dirname(__file__), "socket"))
 command = {{"words": sys.argv[1:], "environment": dict(os.environ), "directory": os.getcwd()}}
 line.sendall(json.dumps(command).encode() + b"\\n")
 done = json.loads(line.makefile().readline())
@@ -44,13 +46,13 @@ class Machine:
 
     def __init__(self, world):
         self.world, self.lock = world, threading.Lock()
-        self.log = world.root / "work/machine.log"
+        self.bin = world.root / "machine"
+        self.bin.mkdir()
+        self.log = self.bin / "log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [MACHINE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                env=world.environment, cwd=world.root / "work", text=True)
-        self.bin = world.root / "bin"
-        self.bin.mkdir()
+                env={**world.environment, "TMPDIR": str(self.bin)}, text=True)
         (self.bin / "fuse").write_text(WRAPPER)
         (self.bin / "fuse").chmod(0o755)
         machine = self
@@ -60,7 +62,7 @@ class Machine:
                 self.wfile.write(json.dumps(machine.ask(json.loads(self.rfile.readline())))
                                  .encode() + b"\n")
 
-        self.server = socketserver.ThreadingUnixStreamServer(str(self.bin / "machine"), Line)
+        self.server = socketserver.ThreadingUnixStreamServer(str(self.bin / "socket"), Line)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def ask(self, command):
@@ -91,23 +93,34 @@ class Machine:
         self.process.stdin.close()
         self.process.wait(harness.PATIENCE)
         self.process.stdout.close()
+        shutil.rmtree(self.bin)
 
 
 class Fleet:
-    """An orchestrator, and an agent on the machine."""
+    """An orchestrator, and an agent: the machine's, or one of the executable's."""
 
-    def __init__(self, test, machine):
+    def __init__(self, test, machine=None):
         self.world = test.world
         self.token, self.agent_token = secrets.token_hex(16), secrets.token_hex(16)
-        self.agent_url = machine.serve(self.agent_token)
+        self.agent_url = machine.serve(self.agent_token) if machine else self.serve_agent(test)
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
-        self.orchestrator = Service(
+        orchestrator = Service(
             self.world, "orchestrator",
             ["orchestrator", "serve", "--listen", f"127.0.0.1:{port}",
              "--state-dir", self.world.root / "state/orchestrator"],
             {"ORCH_AUTH_TOKEN": self.token})
-        test.addCleanup(lambda: self.orchestrator.end(signal.SIGTERM))
+        test.addCleanup(lambda: orchestrator.end(signal.SIGTERM))
+
+    def serve_agent(self, test):
+        port = free_port()
+        agent = Service(
+            self.world, "agent",
+            ["agent", "serve", "--listen", "127.0.0.1", "--port", port, "--host-port-base", "0"],
+            {"QEMU_AGENT_TOKEN": self.agent_token, "QEMU_DIR": str(self.world.root / "state/agent"),
+             "IMAGES_DIR": harness.IMAGES, "PUBLIC_HOST": "127.0.0.1"})
+        test.addCleanup(lambda: agent.end(signal.SIGTERM))
+        return f"http://127.0.0.1:{port}"
 
     def read(self, path):
         request = urllib.request.Request(self.url + path,
