@@ -98,21 +98,13 @@ def links_in(path):
     return re.findall(r"\]\(([^)\s]+)\)", prose_of(path))
 
 
-def table_rows(path, heading):
-    """The cells of each row of the first table below a heading."""
-    rows, below = [], False
-    for line in path.read_text().splitlines():
-        if line.startswith("#"):
-            if rows:
-                break
-            below = line.lstrip("# ").strip() == heading
-        elif below and line.startswith("|"):
-            cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-            if not set(line) <= set("|- :"):
-                rows.append(cells)
-        elif rows:
-            break
-    return rows[1:]
+def table_rows(path, heading, number=0):
+    """The cells of each row of a table below a heading: the first, unless said."""
+    section = re.search(rf"^#+ {re.escape(heading)}$(.*?)(?=^#|\Z)", path.read_text(),
+                        re.MULTILINE | re.DOTALL).group(1)
+    table = re.findall(r"(?:^\|.*\n)+", section, re.MULTILINE)[number]
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in table.splitlines()[2:]]
 
 
 def commands_in(text):

@@ -122,9 +122,10 @@ class Fleet:
         test.addCleanup(lambda: agent.end(signal.SIGTERM))
         return f"http://127.0.0.1:{port}"
 
-    def read(self, path):
-        request = urllib.request.Request(self.url + path,
-                                         headers={"Authorization": f"Bearer {self.token}"})
+    def read(self, path, url=None, token=None):
+        """The body of a GET: of the orchestrator, or of another service."""
+        request = urllib.request.Request((url or self.url) + path, headers={
+            "Authorization": f"Bearer {token or self.token}"})
         with urllib.request.urlopen(request, timeout=harness.PATIENCE) as answer:
             return answer.read().decode()
 
