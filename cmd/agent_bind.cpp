@@ -65,7 +65,7 @@ void print_outcomes(const Context& context, const std::vector<GroupOutcome>& out
 int run_bind(Context& context, const DevicePaths& paths, const AgentBindOptions& options,
              const BindOptions& how) {
   const auto outcomes = bind_devices(context.host, paths, how);
-  if (!outcomes) return context.fail(outcomes.error());
+  if (!outcomes) return fail_at_device(context, outcomes.error());
   print_outcomes(context, *outcomes);
   const auto count = [&](GroupOutcome::Kind kind) {
     return std::ranges::count(*outcomes, kind, &GroupOutcome::kind);
@@ -85,7 +85,7 @@ int run_bind(Context& context, const DevicePaths& paths, const AgentBindOptions&
 int run_unbind(Context& context, const DevicePaths& paths, const AgentBindOptions& options,
                const BindOptions& how) {
   const auto outcome = unbind_device(context.host, paths, options.unbind, how);
-  if (!outcome) return context.fail(outcome.error());
+  if (!outcome) return fail_at_device(context, outcome.error());
   const bool moved = outcome->kind == GroupOutcome::Kind::bound;
   if (context.json()) {
     print_json(context.out, {{"iommu_group", outcome->group},

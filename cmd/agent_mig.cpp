@@ -67,7 +67,7 @@ int run_mig_apply(Context& context, const AgentMigOptions& options) {
       .new_uuid = [&context] { return lowercase(ulid_to_uuid(new_ulid(context.clock.wall()))); },
       .tell = [&context](const std::string& step) { context.note(printable(step)); }};
   const auto done = apply_mig(context.host, *paths, how);
-  if (!done) return context.fail(done.error());
+  if (!done) return fail_at_device(context, done.error());
   if (context.json()) {
     Json instances = Json::array();
     for (const InventoryInstance& instance : done->instances) {
@@ -111,7 +111,7 @@ int run_mig_list(Context& context, const AgentMigOptions& options) {
   const auto paths = device_paths(context, *options.devices);
   if (!paths) return misuse(context, paths.error());
   const auto views = list_mig(context.host, *paths);
-  if (!views) return context.fail(views.error());
+  if (!views) return fail_at_device(context, views.error());
   if (context.json()) {
     Json instances = Json::array();
     for (const MigInstanceView& view : *views) instances.push_back(view_json(view));
@@ -138,7 +138,7 @@ int run_mig_destroy(Context& context, const AgentMigOptions& options) {
   if (!paths) return misuse(context, paths.error());
   const KernelWrites writes{.write = context.write_within};
   if (auto gone = destroy_mig(context.host, *paths, options.uuid, writes); !gone) {
-    return context.fail(gone.error());
+    return fail_at_device(context, gone.error());
   }
   context.note(cat(options.uuid, ": destroyed"));
   return success;

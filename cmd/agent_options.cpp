@@ -47,4 +47,9 @@ Result<DevicePaths> device_paths(const Context& context, const DeviceOptions& op
                      .mig_inventory = *mig};
 }
 
+int fail_at_device(const Context& context, const Error& error) {
+  const int code = context.fail(error);
+  return code == not_reached ? failed : code;
+}
+
 }  // namespace fuse::cmd

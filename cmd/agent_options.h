@@ -24,4 +24,8 @@ std::shared_ptr<DeviceOptions> add_device_options(CLI::App& command);
 // invalid_argument for a path that is not absolute.
 Result<DevicePaths> device_paths(const Context& context, const DeviceOptions& options);
 
+// Prints the error and returns its exit code.  A device of this machine that cannot be
+// had is a failure, not a host that cannot be reached.
+int fail_at_device(const Context& context, const Error& error);
+
 }  // namespace fuse::cmd

@@ -134,6 +134,21 @@ TEST_CASE("mig apply, list and destroy go all the way") {
   CHECK(fuse_on(box, {"agent", "mig", "destroy", uuid}).code == failed);
 }
 
+TEST_CASE("what a device of this machine refuses is a failure, not a host out of reach") {
+  SimBox box;
+  SimSmi smi(box);
+  make_consumer_box(box);
+  const Answer nothing_to_cut = fuse_on(box, {"agent", "mig", "apply", "--profile", "1g.5gb=1"});
+  CHECK(nothing_to_cut.code == failed);
+  CHECK(nothing_to_cut.err.starts_with("error: no card here can be cut"));
+  SimBox bare;
+  make_consumer_box(bare);
+  fs::remove_all(bare.root() / "sys/bus/pci/drivers/vfio-pci");
+  const Answer no_driver = fuse_on(bare, {"agent", "bind"});
+  CHECK(no_driver.code == failed);
+  CHECK(no_driver.err.find("modprobe vfio-pci") != std::string::npos);
+}
+
 TEST_CASE("doctor says what is wrong and what to do, and fails while there are problems") {
   SimBox box;
   const Answer sick = fuse_on(box, {"agent", "doctor"});

@@ -11,7 +11,7 @@ import urllib.request
 
 import simulated
 import harness
-from harness import E2eTest
+from harness import E2eTest, offline
 
 sys.path.insert(0, str(harness.ROOT / "tests/chaos"))
 import agent as chaos
@@ -48,9 +48,8 @@ class LedgerAgent(chaos.SimulatedAgent):
             return 200, self.info(body["uid"])
 
 
+@offline
 class GpuStatementTest(E2eTest):
-    offline = True
-
     def write(self, *lines):
         text = "version: 1\nname: job\nimage: micro\nrun: \"true\"\n"
         if lines:
