@@ -234,7 +234,7 @@ class NamesTest(E2eTest):
     def test_doctor(self):
         """the findings of the doctor are those of the code"""
         text = (ROOT / "hostmode/doctor.cpp").read_text()
-        names = set(re.findall(r'\b(?:pass|problem|note)\((?:cat\()?"([a-z]+) ?"', text))
+        names = set(re.findall(r'\b(?:pass|problem|note)\((?:cat\()?"([a-z-]+) ?"', text))
         names |= set(re.findall(r'name = cat\("([a-z]+) "', text))
         self.assertGreater(len(names), 10)
         rows = pages.table_rows(TROUBLE, "Findings of fuse agent doctor")

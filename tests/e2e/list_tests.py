@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints a line for every end-to-end test, for CMakeLists.txt:
+"""Prints a line for every end-to-end test of files in this folder, for fuse_e2e_tests:
 
     FILE|CLASS.METHOD|NAME|SECONDS|serial or parallel|LABELS
 
@@ -9,6 +9,7 @@ between them.
 
 import importlib
 import inspect
+import os
 import pathlib
 import sys
 import unittest
@@ -21,8 +22,7 @@ def labels(case, function):
 
 
 def main():
-    here = pathlib.Path(__file__).resolve().parent
-    sys.path.insert(0, str(here))
+    sys.path[:0] = [os.getcwd(), str(pathlib.Path(__file__).resolve().parent)]
     names = set()
     for file in sys.argv[1:]:
         module = importlib.import_module(pathlib.Path(file).stem)
