@@ -89,16 +89,16 @@ class Machine final : public Host {
   Result<void> remove_all(const fs::path& path) override { return at(path).remove_all(path); }
   Result<std::unique_ptr<Process>> spawn(const SpawnSpec& spec) override {
     static const std::set<std::string> programs = {"nvidia-smi", "dmesg", "timedatectl",
-                                                "modprobe"};
+                                                   "modprobe"};
     const std::scoped_lock lock(mutex_);
     return programs.contains(spec.argv.front()) ? box_.spawn(spec) : real_.spawn(spec);
   }
 
  private:
   Host& at(const fs::path& path) {
-    constexpr std::array<std::string_view, 5> simulated = {
-        "/sys/bus/", "/sys/class/mdev_bus", "/sys/kernel/iommu_groups", "/sys/devices/pci",
-        "/dev/"};
+    constexpr std::array<std::string_view, 5> simulated = {"/sys/bus/", "/sys/class/mdev_bus",
+                                                           "/sys/kernel/iommu_groups",
+                                                           "/sys/devices/pci", "/dev/"};
     const std::string name = path.native();
     const auto holds = [&](std::string_view part) { return name.starts_with(part); };
     const bool of_box = name == "/dev" || std::ranges::any_of(simulated, holds);
@@ -132,12 +132,8 @@ int run_on(Machine& machine, const Command& command, std::ostream& out, std::ost
   std::istringstream in;
   SystemClock clock;
   PosixTerminal terminal;
-  Context context{.in = in,
-                  .out = out,
-                  .err = err,
-                  .host = machine,
-                  .clock = clock,
-                  .terminal = terminal};
+  Context context{
+      .in = in, .out = out, .err = err, .host = machine, .clock = clock, .terminal = terminal};
   context.variables = [&command](const std::string& name) -> std::optional<std::string> {
     const auto found = command.environment.find(name);
     return found == command.environment.end() ? std::nullopt : std::optional(found->second);
