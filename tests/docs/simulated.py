@@ -84,7 +84,7 @@ class Machine:
         self.fuse("agent", "serve", "--listen", "127.0.0.1", "--port", port,
                   "--host-port-base", "0", QEMU_AGENT_TOKEN=token, PUBLIC_HOST="127.0.0.1",
                   IMAGES_DIR=harness.IMAGES)
-        wait_until(lambda: " ready " in self.log.read_text(), "the simulated machine's agent serves")
+        wait_until(lambda: " ready " in self.log.read_text(), "the machine's agent serves")
         return f"http://127.0.0.1:{port}"
 
     def close(self):

@@ -99,7 +99,7 @@ class Machine final : public Host {
     constexpr std::array<std::string_view, 5> simulated = {"/sys/bus/", "/sys/class/mdev_bus",
                                                            "/sys/kernel/iommu_groups",
                                                            "/sys/devices/pci", "/dev/"};
-    const std::string name = path.native();
+    const std::string& name = path.native();
     const auto holds = [&](std::string_view part) { return name.starts_with(part); };
     const bool of_box = name == "/dev" || std::ranges::any_of(simulated, holds);
     return of_box ? static_cast<Host&>(box_) : real_;

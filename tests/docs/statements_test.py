@@ -113,7 +113,8 @@ class FileTest(GpuStatementTest):
             path = self.write("gpu: 1", f"gpu_profile: {profile}")
             spec = self.expect(self.world.fuse("compile", "--only", "spec", path)).json()
             self.assertEqual(spec["gpu_profile"], profile.lower())
-        for profile in ("0g.10gb", "8g.80gb", "1g", "g.10gb", "1g.gb", "1g10gb", "1g.10gb+xx", "whole"):
+        for profile in ("0g.10gb", "8g.80gb", "1g", "g.10gb", "1g.gb", "1g10gb", "1g.10gb+xx",
+                        "whole"):
             self.assertEqual(self.problems("gpu: 1", f"gpu_profile: {profile}"), ["F031"], profile)
 
     def test_kinds_without_mig(self):
@@ -299,6 +300,17 @@ class LedgerTest(GpuStatementTest):
         self.assertEqual((body["gpus"], body["gpu_profile"]), (2, "1g.10gb"))
         self.assertNotIn("mig_instance_uuids", body)
         self.assertEqual(self.explained("gpu: 1", "gpu_profile: 1g.10gb"), "mig-busy")
+
+    def test_registered_kind(self):
+        """where devices have no models, gpu_kind is the kind that the host was registered with"""
+        ledger = LedgerAgent("bare", "a-token", False)
+        self.addCleanup(ledger.close)
+        ledger.devices = []
+        self.register("bare", ledger.url, ledger.token, "--backend", "qemu", "--gpus", "2",
+                      "--gpu-kind", "a100")
+        self.assertEqual(self.explained("gpu: 2", "gpu_kind: A100"), "bare")
+        self.assertEqual(self.explained("gpu: 2"), "bare")
+        self.assertEqual(self.explained("gpu: 1", "gpu_kind: h100"), "gpu-kind")
 
     def test_no_snapshots(self):
         """snapshots and forks of an environment with a card or an instance are refused in words"""
