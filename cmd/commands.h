@@ -34,6 +34,8 @@ void add_cp(CLI::App& app, Invocation& invocation);
 void add_shell(CLI::App& app, Invocation& invocation);
 void add_rm(CLI::App& app, Invocation& invocation);
 void add_environment(CLI::App& app, Invocation& invocation);
+void add_environment_drain(CLI::App& environment, Invocation& invocation);
+void add_environment_watch(CLI::App& environment, Invocation& invocation);
 void add_init(CLI::App& app, Invocation& invocation);
 void add_validate(CLI::App& app, Invocation& invocation);
 void add_compile(CLI::App& app, Invocation& invocation);

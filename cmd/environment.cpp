@@ -230,8 +230,10 @@ void add_environment(CLI::App& app, Invocation& invocation) {
   environment->require_subcommand(1);
   add_list(*environment, invocation, "list", "--ended");
   add_get(*environment, invocation);
+  add_environment_watch(*environment, invocation);
   add_exec(*environment, invocation);
   add_shell(*environment, invocation);
+  add_environment_drain(*environment, invocation);
   add_destroy(*environment, invocation, "destroy", {"rm", "delete"});
 }
 

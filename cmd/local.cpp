@@ -10,10 +10,12 @@
 #include "base/quiet_log.h"
 #include "base/text.h"
 #include "base/version.h"
+#include "cmd/agreement.h"
 #include "cmd/commands.h"
 #include "cmd/connect.h"
 #include "cmd/local_agent.h"
 #include "cmd/local_daemon.h"
+#include "cmd/local_purge.h"
 #include "cmd/output.h"
 #include "remote/remote_environments.h"
 
@@ -128,13 +130,36 @@ void add_simple(CLI::App& local, Invocation& invocation, const std::string& name
   });
 }
 
+void add_down(CLI::App& local, Invocation& invocation) {
+  struct Options {
+    bool purge = false;
+    bool yes = false;
+  };
+  const auto options = std::make_shared<Options>();
+  auto* down = local.add_subcommand("down", "Stop it; VMs go on");
+  auto* purge = down->add_flag("--purge", options->purge,
+                               "Also remove every environment, its output and all state");
+  down->add_flag("-y,--yes", options->yes, "Do not ask")->needs(purge);
+  down->callback([&invocation, options] {
+    invocation.action = [&invocation, options] {
+      Context& context = invocation.context;
+      if (!options->purge) return run_local_down(context);
+      if (!options->yes) {
+        const auto code = not_agreed(context, "every local environment, with its disk and output");
+        if (code) return *code;
+      }
+      return purge_local(context);
+    };
+  });
+}
+
 }  // namespace
 
 void add_local(CLI::App& app, Invocation& invocation) {
   auto* local = app.add_subcommand("local", "The background process that serves this user");
   local->require_subcommand(1);
   add_simple(*local, invocation, "up", "Start it, unless it runs", run_local_up);
-  add_simple(*local, invocation, "down", "Stop it; VMs go on", run_local_down);
+  add_down(*local, invocation);
   add_simple(*local, invocation, "status", "Show whether it runs, and where", run_local_status);
 
   const auto state = std::make_shared<std::string>();

@@ -67,6 +67,7 @@ OrchestratorConfig config_of(const OrchestratorSettings& settings, std::string k
           .workers = settings.workers,
           .most_startup = settings.most_startup,
           .policy = settings.policy,
+          .guest_credentials = !settings.key.empty(),
           .callers = settings.callers,
           .connect = connect_over_http(clock)};
 }

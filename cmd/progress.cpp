@@ -16,14 +16,14 @@ constexpr std::size_t label_width = 14;
 constexpr std::size_t text_width = 44;
 constexpr std::chrono::seconds sign_of_life{15};
 
-std::string label_of(const EnvironmentEvent& event) {
+}  // namespace
+
+std::string step_label(const EnvironmentEvent& event) {
   std::string label = event.key;
   std::ranges::replace(label, '_', ' ');
   if (event.total > 0 && event.index > 0) label += cat(" ", event.index, "/", event.total);
   return label;
 }
-
-}  // namespace
 
 Progress::Progress(std::ostream& out, Clock& clock, ProgressOptions options)
     : out_(out), clock_(clock), options_(options) {}
@@ -41,18 +41,18 @@ void Progress::step(const EnvironmentEvent& event) {
     return;
   }
   // The same step told again, after a reconnect or with more to say.
-  if (current_ && current_->label == label_of(event)) {
+  if (current_ && current_->label == step_label(event)) {
     if (!event.message.empty()) current_->text = printable(event.message);
   } else {
     const SteadyTime now = clock_.steady();
     current_ = Current{
-        .label = label_of(event), .text = printable(event.message), .since = now, .said = now};
+        .label = step_label(event), .text = printable(event.message), .since = now, .said = now};
   }
   draw();
 }
 
 void Progress::finish(const EnvironmentEvent& event) {
-  const std::string label = label_of(event);
+  const std::string label = step_label(event);
   std::string text = printable(event.message);
   std::string time;
   if (current_ && current_->label == label) {

@@ -26,6 +26,9 @@ struct ProgressOptions {
   int columns = 80;
 };
 
+// What a "step" event is about: "create vm", "build 2/3".
+std::string step_label(const EnvironmentEvent& event);
+
 // Shows the steps of a create as they happen.  Safe from several threads.
 class Progress {
  public:

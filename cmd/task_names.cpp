@@ -56,6 +56,14 @@ Result<void> TaskNames::stop_job(const std::string& id) {
   return by_either_name(id, [&](const std::string& name) { return api_->stop_job(name); });
 }
 
+Result<Environment> TaskNames::drain(const std::string& id) {
+  return by_either_name(id, [&](const std::string& name) { return api_->drain(name); });
+}
+
+Result<void> TaskNames::rotate_token(const std::string& id) {
+  return by_either_name(id, [&](const std::string& name) { return api_->rotate_token(name); });
+}
+
 Result<void> TaskNames::events(const std::string& id, const EventQuery& query,
                                const EventSink& sink, std::stop_token stop) {
   return by_either_name(

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "orchestrator/deliveries.h"
+#include "orchestrator/guest_credentials.h"
 #include "orchestrator/steps.h"
 
 namespace fuse {
@@ -119,7 +120,13 @@ StepOutcome deliver(const StepInput& input) {
   if (!input.request) return hopeless(without_request());
   const auto manifest = parse_manifest(input.request->manifest_inline);
   if (!manifest) return hopeless(manifest.error());
-  const auto files = guest_files(*input.request, *manifest);
+  std::vector<UploadFile> credentials;
+  if (input.guest_credentials) {
+    auto made = make_guest_credentials(input.row.environment.id, input.now);
+    if (!made) return hopeless(made.error());
+    credentials = *std::move(made);
+  }
+  const auto files = guest_files(*input.request, *manifest, credentials);
   if (!files) return hopeless(files.error());
   if (auto done = upload_all(input.agent.guests, input.row.environment.uid, *files); !done) {
     return failure_in_vm(input, done.error());

@@ -49,9 +49,11 @@ std::map<std::string, std::string> own_files(const CreateEnvironmentRequest& req
 }  // namespace
 
 Result<std::vector<UploadFile>> guest_files(const CreateEnvironmentRequest& request,
-                                            const Manifest& manifest) {
+                                            const Manifest& manifest,
+                                            const std::vector<UploadFile>& credentials) {
   std::vector<UploadFile> out;
-  const auto own = own_files(request, manifest);
+  auto own = own_files(request, manifest);
+  for (const UploadFile& file : credentials) own[file.path] = file.bytes;
   out.reserve(own.size() + request.files.size());
   for (const auto& [path, bytes] : own) out.push_back({.path = path, .bytes = bytes});
   for (const auto& [path, encoded] : request.files) {

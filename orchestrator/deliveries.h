@@ -12,9 +12,11 @@
 namespace fuse {
 
 // Everything that is written into a guest before anything is started in it: our
-// own files under /fuse and the request's; where both name one, ours is taken.
+// own files under /fuse, `credentials` among them, and the request's; where both name
+// one, ours is taken.
 Result<std::vector<UploadFile>> guest_files(const CreateEnvironmentRequest& request,
-                                            const Manifest& manifest);
+                                            const Manifest& manifest,
+                                            const std::vector<UploadFile>& credentials = {});
 
 // The job that the request's phases stand for.  `left` is what remains of its
 // max_runtime; 0: no limit.

@@ -56,6 +56,7 @@ Settling settling_of(const EnvironmentRow& row) {
     return row.final_state == EnvironmentState::destroyed && row.has_job ? Settling::done
                                                                          : Settling::waits;
   }
+  if (row.environment.state == EnvironmentState::draining) return Settling::done;
   if (row.environment.state != EnvironmentState::running) return Settling::waits;
   if (!row.has_job) return Settling::done;
   if (!row.environment.job) return Settling::waits;

@@ -17,14 +17,18 @@ Error no_such_vm(const std::string& id) {
   return {ErrorCode::not_found, cat("vm not found: vm ", id)};
 }
 
-// What an agent says about a VM that we know, as an answer of ours.
+}  // namespace
+
 Error of_agent(std::string_view what, Error error) {
   if (error.code == ErrorCode::unreachable) error.code = ErrorCode::unavailable;
   if (error.code == ErrorCode::not_found) error.code = ErrorCode::conflict;
   return in_context(what, std::move(error));
 }
 
-}  // namespace
+Error not_running(const Environment& environment) {
+  return {ErrorCode::conflict, cat("vm not running: vm ", environment.id, " is in state ",
+                                   to_string(environment.state))};
+}
 
 EnvironmentService::EnvironmentService(Store& store, const HostDirectory& hosts, Activity& activity,
                                        Clock& clock, EnvironmentServiceOptions options)
@@ -62,16 +66,21 @@ Result<HostAgent> EnvironmentService::agent_of(const EnvironmentRow& row) const 
   return agent;
 }
 
-Result<EnvironmentService::Running> EnvironmentService::find_running(const std::string& id) {
+Result<EnvironmentService::Running> EnvironmentService::find_up(const std::string& id) {
   auto row = find(id, false);
   if (!row) return row.error();
-  if (row->environment.state != EnvironmentState::running) {
-    return Error{ErrorCode::conflict, cat("vm not running: vm ", row->environment.id,
-                                          " is in state ", to_string(row->environment.state))};
-  }
+  if (!is_up(row->environment.state)) return not_running(row->environment);
   const auto agent = agent_of(*row);
   if (!agent) return agent.error();
   return Running{*std::move(row), *agent};
+}
+
+Result<EnvironmentService::Running> EnvironmentService::find_running(const std::string& id) {
+  auto up = find_up(id);
+  if (up && up->row.environment.state != EnvironmentState::running) {
+    return not_running(up->row.environment);
+  }
+  return up;
 }
 
 Result<EnvironmentPage> EnvironmentService::list(const EnvironmentFilter& filter) {
@@ -160,7 +169,7 @@ Result<std::unique_ptr<AttachSession>> EnvironmentService::attach(const std::str
 }
 
 Result<void> EnvironmentService::stop_job(const std::string& id) {
-  const auto running = find_running(id);
+  const auto running = find_up(id);
   if (!running) return running.error();
   const EnvironmentRow& row = running->row;
   if (!row.has_job) {

@@ -20,7 +20,8 @@ struct EnvironmentServiceOptions {
   std::chrono::seconds most_startup{55};    // that a request may ask for
   std::chrono::seconds up_within{15 * 60};  // what is not running by then has failed
   PlacementPolicy policy = PlacementPolicy::spread;
-  Metrics* metrics = nullptr;  // where placements are timed
+  Metrics* metrics = nullptr;      // where placements are timed
+  bool guest_credentials = false;  // whether guests get a certificate and a token
 };
 
 // Environments over the database.  A call checks and notes what is wanted in one
@@ -40,6 +41,8 @@ class EnvironmentService final : public EnvironmentApi {
   Result<std::unique_ptr<AttachSession>> attach(const std::string& id,
                                                 const AttachRequest& request) override;
   Result<void> stop_job(const std::string& id) override;
+  Result<Environment> drain(const std::string& id) override;
+  Result<void> rotate_token(const std::string& id) override;
   Result<void> events(const std::string& id, const EventQuery& query, const EventSink& sink,
                       std::stop_token stop) override;
   Result<LogRange> logs(const std::string& id, const LogQuery& query, const ByteSink& sink,
@@ -52,8 +55,6 @@ class EnvironmentService final : public EnvironmentApi {
   void stop() { stopping_.request_stop(); }
 
  private:
-  enum class Placed { yes, moved, duplicate };
-
   Result<Environment> create_checked(const CreateEnvironmentRequest& request,
                                      const CreateOptions& options);
   Result<EnvironmentRow> place_and_insert(const CreateEnvironmentRequest& request);
@@ -70,11 +71,12 @@ class EnvironmentService final : public EnvironmentApi {
 
   Result<std::optional<EnvironmentRow>> by_uid(const std::string& uid);
   Result<EnvironmentRow> find(const std::string& id, bool include_ended);
-  // The live environment and the agent of its host, when it is running.
+  // The live environment and the agent of its host, when it is up; or running.
   struct Running {
     EnvironmentRow row{};
     HostAgent agent;
   };
+  Result<Running> find_up(const std::string& id);
   Result<Running> find_running(const std::string& id);
   Result<HostAgent> agent_of(const EnvironmentRow& row) const;
   // Where a stream of events begins: after that event, or with the current state.
@@ -93,5 +95,10 @@ class EnvironmentService final : public EnvironmentApi {
   FleetView fleet_;
   std::stop_source stopping_;
 };
+
+// What an agent says about a VM that we know, as an answer of ours.
+Error of_agent(std::string_view what, Error error);
+// That an environment is in no state for what was asked.
+Error not_running(const Environment& environment);
 
 }  // namespace fuse

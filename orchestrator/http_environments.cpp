@@ -69,6 +69,17 @@ HttpResponse stop(const ApiBackends& backends, const HttpRequest& request) {
   return done ? no_content() : error_response(done.error());
 }
 
+HttpResponse drain(const ApiBackends& backends, const HttpRequest& request) {
+  const auto environment = backends.environments.drain(vm_of(request));
+  if (!environment) return error_response(environment.error());
+  return json_answer(200, to_json(*environment));
+}
+
+HttpResponse rotate_token(const ApiBackends& backends, const HttpRequest& request) {
+  const auto done = backends.environments.rotate_token(vm_of(request));
+  return done ? no_content() : error_response(done.error());
+}
+
 // Why the environment can be neither copied nor kept: what `what` would be.
 HttpResponse refuse_copy(const ApiBackends& backends, const HttpRequest& request,
                          std::string_view what, std::string_view sentence) {
@@ -106,6 +117,8 @@ std::vector<ApiRouteEntry> environment_routes() {
           {"DELETE", "/v1/environments/{vmId}", "", Access::user, destroy},
           {"POST", "/v1/environments/{vmId}", "exec", Access::master, exec, "exec"},
           {"POST", "/v1/environments/{vmId}", "stop", Access::user, stop},
+          {"POST", "/v1/environments/{vmId}", "drain", Access::user, drain},
+          {"POST", "/v1/environments/{vmId}", "rotate-token", Access::user, rotate_token},
           {"POST", "/v1/environments/{vmId}", "fork", Access::user, fork},
           {"POST", "/v1/environments/{vmId}/snapshots", "", Access::user, snapshot}};
 }

@@ -27,8 +27,8 @@ constexpr std::chrono::seconds between_passes{30};
 constexpr std::chrono::seconds between_health_looks{3};
 constexpr std::chrono::seconds between_polls{10};
 
-WorkerOptions worker_options(const std::string& owner) {
-  return {.owner = owner, .lease = lease};
+WorkerOptions worker_options(const OrchestratorConfig& config, const std::string& owner) {
+  return {.owner = owner, .lease = lease, .guest_credentials = config.guest_credentials};
 }
 
 EnvironmentServiceOptions service_options(const OrchestratorConfig& config, Metrics& metrics) {
@@ -36,7 +36,8 @@ EnvironmentServiceOptions service_options(const OrchestratorConfig& config, Metr
           .create_wait = config.create_wait,
           .most_startup = config.most_startup,
           .policy = config.policy,
-          .metrics = &metrics};
+          .metrics = &metrics,
+          .guest_credentials = config.guest_credentials};
 }
 
 Result<std::unique_ptr<Store>> open_store(const OrchestratorConfig& config) {
@@ -87,7 +88,7 @@ struct Orchestrator::Parts {
         metrics(orchestrator_metrics()),
         service(*store, directory, activity, clock, service_options(config, metrics)),
         hosts(*store, directory, service.fleet(), clock, {config.connect, config.policy}),
-        worker(*store, directory, clock, log, worker_options(owner)),
+        worker(*store, directory, clock, log, worker_options(config, owner)),
         poller(*store, directory, clock, log),
         reconciler({*store, directory, activity, clock, log, metrics},
                    {.retention = config.retention}) {}

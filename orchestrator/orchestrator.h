@@ -30,8 +30,9 @@ struct OrchestratorConfig {
   std::chrono::seconds most_startup{55};  // ceiling of a startup script
   std::chrono::hours retention{24 * 7};   // of ended environments
   PlacementPolicy policy = PlacementPolicy::spread;
-  CallerRules callers{};   // without a master token everybody is trusted
-  ConnectAgent connect{};  // to hosts elsewhere; none: there are none
+  bool guest_credentials = false;  // guests get a certificate and a token
+  CallerRules callers{};           // without a master token everybody is trusted
+  ConnectAgent connect{};          // to hosts elsewhere; none: there are none
 };
 
 // A host whose agent lives in this process.

@@ -247,6 +247,13 @@ Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState fi
   return tx.events.append(row.environment, state_event(row));
 }
 
+Result<void> begin_drain(StoreTx& tx, EnvironmentRow& row, WallTime now) {
+  row.environment.state = EnvironmentState::draining;
+  stamp(row, now);
+  if (auto done = tx.environments.update(row); !done) return done;
+  return tx.events.append(row.environment, state_event(row));
+}
+
 Result<void> free_held(StoreTx& tx, const std::string& uid, const std::string& host_id) {
   if (auto done = tx.bindings.release(uid); !done) return done;
   if (auto done = tx.reservations.release(uid); !done) return done;

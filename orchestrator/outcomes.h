@@ -31,6 +31,10 @@ Result<Onward> apply_outcome(StoreTx& tx, OperationRow& operation, EnvironmentRo
 Result<void> begin_destroy(StoreTx& tx, EnvironmentRow& row, EnvironmentState final_state,
                            WallTime now);
 
+// A running environment takes nothing new from here on.  Changes `row` and appends
+// the event.
+Result<void> begin_drain(StoreTx& tx, EnvironmentRow& row, WallTime now);
+
 // Frees what an environment holds on a host: its VM is gone from there.
 Result<void> free_held(StoreTx& tx, const std::string& uid, const std::string& host_id);
 

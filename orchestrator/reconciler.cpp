@@ -112,7 +112,7 @@ Result<void> Reconciler::check_environments(const std::string& id, HostAgent age
     }
   }
   for (const EnvironmentRow& row : *rows) {
-    if (row.environment.state != EnvironmentState::running) continue;
+    if (!is_up(row.environment.state)) continue;
     if (auto done = check_running(row, agent, listed); !done) {
       log_.warning("cannot check an environment",
                    {{"environment", row.environment.id}, {"error", done.error().message}});
@@ -231,8 +231,7 @@ Result<void> Reconciler::fail(const EnvironmentRow& row, Error why) {
   return store_.run([&](StoreTx& tx) -> Result<void> {
     auto now = tx.environments.by_uid(row.environment.uid);
     if (!now) return now.error();
-    const bool unchanged = *now && (*now)->environment.state == EnvironmentState::running;
-    if (!unchanged) return {};
+    if (!*now || !is_up((*now)->environment.state)) return {};
     (*now)->environment.error = why.message;
     (*now)->error_code = why.code;
     return begin_destroy(tx, **now, EnvironmentState::failed, clock_.wall());

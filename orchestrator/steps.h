@@ -37,6 +37,7 @@ struct StepInput {
   const std::vector<BindingRow>& bindings;
   const std::string& cluster;
   WallTime now{};
+  bool guest_credentials = false;  // the guest gets a certificate and a token
   // Another worker, or this program before it was restarted, may have begun the
   // step before.
   bool resumed = false;

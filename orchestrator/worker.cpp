@@ -102,6 +102,7 @@ StepOutcome Worker::step(const Held& held, const Loaded& loaded) const {
                         .bindings = loaded.bindings,
                         .cluster = store_.cluster(),
                         .now = clock_.wall(),
+                        .guest_credentials = options_.guest_credentials,
                         .resumed = held.resumed};
   switch (held.operation.kind) {
     case OperationKind::create:

@@ -20,6 +20,7 @@ struct WorkerOptions {
   std::string owner{};                    // of leases; nobody else's
   std::chrono::seconds lease{60};         // how long a worker that died is waited for
   std::chrono::seconds longest_wait{60};  // between two tries of a step
+  bool guest_credentials = false;         // as StepInput
 };
 
 // Works on operations: leases one that is due, does its steps one after another

@@ -119,4 +119,16 @@ Result<void> RemoteEnvironments::stop_job(const std::string& id) {
   return {};
 }
 
+Result<Environment> RemoteEnvironments::drain(const std::string& id) {
+  const auto reply = send({.method = "POST", .target = cat(path_of(id), "?action=drain")});
+  if (!reply) return reply.error();
+  return parsed_reply(*http_, *reply, &parse_environment);
+}
+
+Result<void> RemoteEnvironments::rotate_token(const std::string& id) {
+  const auto reply = send({.method = "POST", .target = cat(path_of(id), "?action=rotate-token")});
+  if (!reply) return reply.error();
+  return {};
+}
+
 }  // namespace fuse

@@ -48,6 +48,8 @@ class RemoteEnvironments final : public EnvironmentApi {
   Result<std::unique_ptr<AttachSession>> attach(const std::string& id,
                                                 const AttachRequest& request) override;
   Result<void> stop_job(const std::string& id) override;
+  Result<Environment> drain(const std::string& id) override;
+  Result<void> rotate_token(const std::string& id) override;
   Result<void> events(const std::string& id, const EventQuery& query, const EventSink& sink,
                       std::stop_token stop) override;
   Result<LogRange> logs(const std::string& id, const LogQuery& query, const ByteSink& sink,

@@ -73,6 +73,11 @@ class EnvironmentApi {
   // Ends the job: TERM, its grace, KILL.  The environment stays as on_exit
   // says.
   virtual Result<void> stop_job(const std::string& id) = 0;
+  // Lets nothing new begin in it: no command, no terminal.  Its job goes on.  An error
+  // of the guest's leaves it draining all the same.
+  virtual Result<Environment> drain(const std::string& id) = 0;
+  // Gives the guest's own server a new certificate and token.
+  virtual Result<void> rotate_token(const std::string& id) = 0;
   // Blocks, handing on events until destroyed or failed, the sink's false or
   // `stop`.
   virtual Result<void> events(const std::string& id, const EventQuery& query, const EventSink& sink,

@@ -104,6 +104,10 @@ std::optional<HostState> host_state_of(std::string_view text) {
   return value_in(host_states, text);
 }
 
+bool is_up(EnvironmentState state) {
+  return state == EnvironmentState::running || state == EnvironmentState::draining;
+}
+
 bool is_terminal(EnvironmentState state) {
   return state == EnvironmentState::destroyed || state == EnvironmentState::failed;
 }

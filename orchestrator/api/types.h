@@ -243,6 +243,8 @@ std::optional<HostState> host_state_of(std::string_view text);
 [[nodiscard]] bool is_mig_profile(std::string_view text);
 // destroyed or failed: nothing follows.
 [[nodiscard]] bool is_terminal(EnvironmentState state);
+// Whether its VM is there for its job: running, or draining.
+[[nodiscard]] bool is_up(EnvironmentState state);
 // Whether nothing about the job can change any more: it has exited or is lost.
 [[nodiscard]] bool is_over(const JobStatus& job);
 

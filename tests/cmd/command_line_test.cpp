@@ -46,8 +46,8 @@ TEST_CASE("a misspelt option is refused with the one that was meant") {
 TEST_CASE("what is missing is said") {
   World command;
   CHECK(command.fuse({"environment"}) == wrong_usage);
-  CHECK(command.err.str().find("error: which command? One of: list, get, exec, shell, ssh, "
-                               "destroy, rm, delete") == 0);
+  CHECK(command.err.str().find("error: which command? One of: list, get, watch, follow, "
+                               "exec, shell, ssh, drain, rotate-token, destroy, rm, delete") == 0);
   World nothing;
   CHECK(nothing.fuse({}) == wrong_usage);
   CHECK(nothing.out.str().empty());

@@ -87,4 +87,45 @@ TEST_CASE("removing asks on a terminal, and needs --yes without one") {
   CHECK(scripted.environments.destroyed == std::vector<std::string>{"fuse-a"});
 }
 
+TEST_CASE("draining and a new token are asked for by their names") {
+  World world;
+  CHECK(world.fuse({"environment", "drain", "fuse-train"}) == success);
+  CHECK(world.environments.drained == std::vector<std::string>{"fuse-train"});
+  CHECK(world.err.str().find("its job goes on") != std::string::npos);
+  CHECK(world.fuse({"env", "drain", "fuse-train", "-ojson"}) == success);
+  CHECK(nlohmann::json::parse(world.out.str())["state"] == "draining");
+  CHECK(world.fuse({"env", "rotate-token", "fuse-train"}) == success);
+  CHECK(world.environments.rotated == std::vector<std::string>{"fuse-train"});
+}
+
+TEST_CASE("watching shows each event in a line, until the end") {
+  const std::vector<EnvironmentEvent> story = {
+      {.state = EnvironmentState::provisioning, .updated_at = "T1"},
+      {.event = "step",
+       .updated_at = "T2",
+       .key = "create_vm",
+       .message = "start the vm",
+       .duration_ms = 1500},
+      {.event = "job", .updated_at = "T3", .job = ended_job(3)},
+      {.state = EnvironmentState::failed, .error = "it\x1b fell", .updated_at = "T4"}};
+  World world;
+  world.environments.story = story;
+  CHECK(world.fuse({"environment", "watch", "fuse-train"}) == failed);
+  CHECK(world.out.str() ==
+        "T1  state           provisioning\n"
+        "T2  create vm       start the vm (1.5 s)\n"
+        "T3  job             exit 3\n"
+        "T4  state           failed: it  fell\n");
+
+  World json;
+  json.environments.story = {story[0], {.state = EnvironmentState::destroyed}};
+  CHECK(json.fuse({"env", "follow", "fuse-train", "-ojson"}) == success);
+  std::istringstream lines(json.out.str());
+  std::vector<std::string> states;
+  for (std::string line; std::getline(lines, line);) {
+    states.push_back(nlohmann::json::parse(line)["state"]);
+  }
+  CHECK(states == std::vector<std::string>{"provisioning", "destroyed"});
+}
+
 }  // namespace fuse::cmd

@@ -36,6 +36,8 @@ class FakeEnvironments final : public EnvironmentApi {
   std::vector<CreateEnvironmentRequest> created{};
   std::vector<std::string> destroyed{};
   std::vector<std::string> stopped{};
+  std::vector<std::string> drained{};
+  std::vector<std::string> rotated{};
   std::vector<EnvironmentFilter> listed{};
   std::vector<LogQuery> logs_asked{};
 
@@ -80,6 +82,15 @@ class FakeEnvironments final : public EnvironmentApi {
     return {};
   }
 
+  Result<Environment> drain(const std::string& id) override {
+    drained.push_back(id);
+    environment.state = EnvironmentState::draining;
+    return environment;
+  }
+  Result<void> rotate_token(const std::string& id) override {
+    rotated.push_back(id);
+    return {};
+  }
   Result<void> events(const std::string& /*id*/, const EventQuery& /*query*/, const EventSink& sink,
                       std::stop_token stop) override {
     for (const EnvironmentEvent& event : story) {

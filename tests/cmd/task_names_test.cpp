@@ -41,6 +41,13 @@ class OneEnvironment final : public EnvironmentApi {
     const auto found = look<int>("stop", name, 0);
     return found ? Result<void>() : Result<void>(found.error());
   }
+  Result<Environment> drain(const std::string& name) override {
+    return look<Environment>("drain", name, {});
+  }
+  Result<void> rotate_token(const std::string& name) override {
+    const auto found = look<int>("rotate", name, 0);
+    return found ? Result<void>() : Result<void>(found.error());
+  }
   Result<void> events(const std::string& name, const EventQuery& /*query*/,
                       const EventSink& /*sink*/, std::stop_token /*stop*/) override {
     const auto found = look<int>("events", name, 0);
@@ -80,9 +87,11 @@ TEST_CASE("every command finds an environment by its task") {
   CHECK(names.exec("train", {}));
   CHECK(names.attach("train", {}));
   CHECK(names.stop_job("train"));
+  CHECK(names.drain("train"));
+  CHECK(names.rotate_token("train"));
   CHECK(names.events("train", {}, {}, {}));
   CHECK(names.logs("train", {}, {}, {}));
-  CHECK(world.one->asked.size() == 14);
+  CHECK(world.one->asked.size() == 18);
 }
 
 TEST_CASE("an id is taken as it is") {

@@ -169,6 +169,8 @@ struct World {
       return api.attach(id, request);
     }
     Result<void> stop_job(const std::string& id) override { return api.stop_job(id); }
+    Result<Environment> drain(const std::string& id) override { return api.drain(id); }
+    Result<void> rotate_token(const std::string& id) override { return api.rotate_token(id); }
     Result<void> events(const std::string& id, const EventQuery& query, const EventSink& sink,
                         std::stop_token stop) override {
       return api.events(id, query, sink, std::move(stop));

@@ -211,6 +211,42 @@ void stopping_a_job(EnvironmentWorld& world) {
   CHECK(without.error().code == ErrorCode::conflict);
 }
 
+// Nothing new begins in it; its job and its end are as ever.
+void draining(EnvironmentWorld& world) {
+  EnvironmentApi& api = world.api();
+  auto wanted = with_job("job");
+  wanted.on_exit = OnExit::destroy;
+  const Environment made = value(api.create(wanted, {}));
+  std::vector<std::string> asked;
+  world.host().on_exec = [&](const ExecRequest& request) {
+    asked = request.cmd;
+    return ExecResult{};
+  };
+  CHECK(value(api.drain("fuse-job")).state == EnvironmentState::draining);
+  REQUIRE(asked.size() == 3);
+  CHECK(asked[2].starts_with("systemctl stop fused 2>/dev/null || pkill -TERM fused"));
+  CHECK(value(api.get("fuse-job", false)).state == EnvironmentState::draining);
+  const auto refused = api.exec("fuse-job", {.cmd = {"true"}});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().code == ErrorCode::conflict);
+  CHECK(refused.error().message == "vm not running: vm fuse-job is in state draining");
+  CHECK(api.drain("fuse-job").error().code == ErrorCode::conflict);
+  world.host().set_job(made.uid, exited(4));
+  const auto events = all_events(api, made.uid, {});
+  REQUIRE_FALSE(events.empty());
+  CHECK(events.back().state == EnvironmentState::destroyed);
+  CHECK(value(api.get(made.uid, true)).job->exit_code == 4);
+
+  // A guest that cannot be told is draining all the same.
+  (void)value(api.create(plain("deaf"), {}));
+  world.host().on_exec = [](const ExecRequest&) { return ExecResult{.exit_code = 1}; };
+  const auto failed = api.drain("fuse-deaf");
+  REQUIRE_FALSE(failed.has_value());
+  CHECK(failed.error().code == ErrorCode::internal);
+  CHECK(value(api.get("fuse-deaf", false)).state == EnvironmentState::draining);
+  CHECK(api.drain("fuse-none").error().code == ErrorCode::not_found);
+}
+
 // A job that is over when the create answers is complete in the answer.
 void a_short_job(EnvironmentWorld& world) {
   world.host().on_job = [](const JobSpec&) { return exited(9); };
@@ -320,6 +356,7 @@ void check_environment_api(const EnvironmentWorldFactory& make_world) {
       {"exec and attach", exec_and_attach},
       {"a job and its log", a_job},
       {"stopping a job", stopping_a_job},
+      {"draining", draining},
       {"a short job", a_short_job},
       {"events", events},
       {"a live stream", a_live_stream},

@@ -70,6 +70,18 @@ class LocalTest(E2eTest):
             self.assertEqual(found.stat().st_mode & 0o022, 0, "nobody else writes to it")
         self.remove("fuse-confined")
 
+    def test_purge(self):
+        """local down --purge ends every VM and leaves nothing but the lock"""
+        self.up("goes", "sleep 1000")
+        self.expect(self.world.fuse("local", "down", "--purge"), 2)
+        self.assertEqual(len(self.world.qemus()), 1)
+        done = self.expect(self.world.fuse("local", "down", "--purge", "--yes"))
+        self.expect_says(done, "removed 1 environment and all state")
+        self.assertEqual(self.world.qemus(), [])
+        self.assertEqual(os.listdir(self.world.state), ["lock"])
+        self.assertEqual(self.world.environments(), [])
+        self.expect(self.world.fuse("local", "down", "--yes"), 2)
+
     def test_killed_vm(self):
         """a VM whose QEMU is killed is not said to run"""
         self.up("dies", "sleep 1000")

@@ -71,6 +71,21 @@ class SessionTest(E2eTest):
             shell.wait()
         self.remove("fuse-shell")
 
+    def test_drained(self):
+        """a drained environment begins nothing new, and its job goes on to its end"""
+        self.up("drained", "while [ ! -e /tmp/end ]; do sleep 0.2; done; exit 6")
+        # As pkill does for a stock orchestrator, which our agent survives.
+        for _ in range(2):
+            self.expect(self.world.fuse("exec", "fuse-drained", "--", "killall", "-TERM", "fused"))
+        self.expect(self.world.fuse("exec", "fuse-drained", "--", "sh", "-c",
+                                    "(sleep 3; touch /tmp/end) > /dev/null 2>&1 &"))
+        done = self.expect(self.world.fuse("environment", "drain", "fuse-drained"))
+        self.expect_says(done, "its job goes on")
+        refused = self.expect(self.world.fuse("exec", "fuse-drained", "--", "true"), 125)
+        self.expect_says(refused, "vm fuse-drained is in state draining")
+        self.expect(self.world.fuse("logs", "-f", "--exit-code", "fuse-drained"), 6)
+        self.remove("fuse-drained")
+
     def test_destroy(self):
         """rm ends the VM with all that runs in it, and says what is not there"""
         self.up("destroy", "echo hello; sleep 1000")

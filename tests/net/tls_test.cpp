@@ -1,7 +1,9 @@
 #include <array>
+#include <fstream>
 #include <string>
 #include <thread>
 
+#include "base/certificate.h"
 #include "net/http_client.h"
 #include "net/http_server.h"
 #include "tests/catch.h"
@@ -92,6 +94,37 @@ TEST_CASE("a certificate that is not trusted is refused in words") {
       {.base_url = cat("https://127.0.0.1:", test.server->port()), .verify_tls = false});
   REQUIRE(trusting);
   CHECK((*trusting)->send({}));
+}
+
+TEST_CASE("a certificate that was made is trusted under its addresses and in its time") {
+  const TemporaryFolder folder;
+  SystemClock clock;
+  const WallTime now = clock.wall();
+  const auto serves = [&](const std::string& address, std::chrono::hours begun) {
+    const auto made = make_self_signed({.common_name = "fuse-train",
+                                        .ip_addresses = {address, "0.0.0.0"},
+                                        .from = now - begun,
+                                        .lifetime = std::chrono::hours(2)});
+    if (!made) FAIL(made.error().message);
+    CHECK(made->key.starts_with("-----BEGIN EC PRIVATE KEY-----\n"));
+    std::ofstream(folder.path() / "crt") << made->certificate;
+    std::ofstream(folder.path() / "key") << made->key;
+    HttpServerOptions options = with_tls();
+    options.tls = TlsFiles{folder.path() / "crt", folder.path() / "key"};
+    const TestServer test(answer, options);
+    const auto reply = client_of(test, folder.path() / "crt")->send({});
+    return reply ? std::string() : reply.error().message;
+  };
+  CHECK(serves("127.0.0.1", std::chrono::hours(1)).empty());
+  CHECK_FALSE(serves("127.0.0.2", std::chrono::hours(1)).empty());
+  CHECK_FALSE(serves("127.0.0.1", std::chrono::hours(3)).empty());
+  CHECK_FALSE(serves("127.0.0.1", std::chrono::hours(-1)).empty());
+}
+
+TEST_CASE("no certificate is made for a name that cannot be one") {
+  CHECK_FALSE(make_self_signed({.common_name = ""}));
+  CHECK_FALSE(make_self_signed({.common_name = std::string(65, 'a')}));
+  CHECK_FALSE(make_self_signed({.common_name = "a", .ip_addresses = {"none"}}));
 }
 
 TEST_CASE("a server that cannot read its certificate says which file") {

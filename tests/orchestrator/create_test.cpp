@@ -74,6 +74,34 @@ TEST_CASE("the vm gets what was asked for, with defaults for the rest") {
   CHECK(engine.get("fuse-My_App").url == "qemu://fuse-my_app");
 }
 
+TEST_CASE("a guest gets a certificate and a token of its own where that is wanted") {
+  Engine engine;
+  engine.worker =
+      std::make_unique<Worker>(*engine.store, engine.hosts, engine.clock, engine.log,
+                               WorkerOptions{.owner = "first", .guest_credentials = true});
+  auto request = job_request("known");
+  const Environment environment = engine.create(request);
+  engine.run_until_idle();
+  const auto first = vm_of(engine.host.vms(), environment).files;
+  CHECK(first.at("/fuse/tls/cert.pem").bytes.starts_with("-----BEGIN CERTIFICATE-----"));
+  CHECK(first.at("/fuse/tls/key.pem").bytes.starts_with("-----BEGIN EC PRIVATE KEY-----"));
+  CHECK(first.at("/fuse/auth-token").bytes.size() == 64);
+
+  EnvironmentService service(*engine.store, engine.hosts, engine.activity, engine.clock,
+                             {.guest_credentials = true});
+  must(service.rotate_token(environment.id));
+  const auto second = vm_of(engine.host.vms(), environment).files;
+  for (const std::string file : {"/fuse/tls/cert.pem", "/fuse/tls/key.pem", "/fuse/auth-token"}) {
+    CHECK(second.at(file).bytes != first.at(file).bytes);
+  }
+  CHECK(engine.host.calls().back() == "start_agent");
+  CHECK(service.rotate_token("fuse-none").error().code == ErrorCode::not_found);
+
+  const auto without = engine.service.rotate_token(environment.id);
+  REQUIRE_FALSE(without);
+  CHECK(without.error().code == ErrorCode::unimplemented);
+}
+
 TEST_CASE("files, settings and secrets are in the guest before its job starts") {
   Engine engine;
   auto request = job_request("files");
