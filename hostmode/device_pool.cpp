@@ -65,6 +65,7 @@ DevicePool make_pool(const DeviceFiles& files, const DeviceInventory& inventory)
                    .slots = line.slots};
     for (std::size_t i = 0; i < line.count; ++i) {
       GpuDevice device = device_of(line, i, seen);
+      device.index = static_cast<std::int32_t>(pool.devices.size());
       group.gpus.push_back({.uuid = device.uuid,
                             .model = device.model,
                             .slot = pci_address(device.pci_bus_id).value_or("")});

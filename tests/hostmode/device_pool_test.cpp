@@ -32,6 +32,7 @@ TEST_CASE("the pool is what the inventory has, but for what is seen to be unfit"
   CHECK(capacity.gpus == 3);
   CHECK(capacity.gpu_kind.empty());
   REQUIRE(capacity.gpu_devices.size() == 3);
+  for (std::int32_t i = 0; i < 3; ++i) CHECK(capacity.gpu_devices[i].index == i);
   CHECK(capacity.gpu_devices[0].uuid == "GPU-a");
   CHECK(capacity.gpu_devices[0].pci_bus_id == "0000:27:00.0");
   CHECK(capacity.gpu_devices[0].iommu_group == "30");
