@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "base/fd.h"
@@ -36,6 +37,11 @@ Result<void> sync_dir(const fs::path& dir) {
   if (!fd.valid()) return errno_error(cat("open folder ", real.native()), errno);
   if (::fsync(fd.get()) < 0) return errno_error(cat("sync folder ", real.native()), errno);
   return {};
+}
+
+bool has_entry(Host& host, const fs::path& path) {
+  const auto names = host.list_dir(path.parent_path());
+  return names && std::ranges::find(*names, path.filename().native()) != names->end();
 }
 
 }  // namespace fuse

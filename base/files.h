@@ -16,4 +16,7 @@ bool is_file_at(int fd, const fs::path& path);
 // fsync(2) of a folder, so that a rename or a new name in it is on disk.
 Result<void> sync_dir(const fs::path& dir);
 
+// Whether a folder of `host` has this entry, whatever it is.
+bool has_entry(Host& host, const fs::path& path);
+
 }  // namespace fuse

@@ -45,6 +45,7 @@ int run_doctor(Context& context, const DeviceOptions& options) {
   DoctorOptions how{.devices = *paths,
                     .qemu = variable("QEMU_BIN", "qemu-system-x86_64"),
                     .qemu_user = variable("FUSE_QEMU_USER", ""),
+                    .ovmf_code = variable("OVMF_CODE", ""),
                     .images_dir = variable("IMAGES_DIR", (paths->dir / "images").native())};
   const auto port = parse_int(variable("QEMU_AGENT_PORT", "8091"));
   if (port && *port > 0 && *port < 65536) how.port = static_cast<std::uint16_t>(*port);

@@ -38,6 +38,7 @@ Result<AgentConfig> agent_config_of(const AgentSettings& settings, const Variabl
   if (const auto path = variables("PATH"); path && !path->empty()) config.path = *path;
   if (!settings.qemu.empty()) config.qemu = settings.qemu;
   config.qemu_user = settings.qemu_user;
+  config.ovmf_code = settings.ovmf_code;
   config.accel = accel_policy_of(settings.accel).value_or(config.accel);
   config.ports = {.bind = "0.0.0.0",
                   .public_host = *std::move(host),

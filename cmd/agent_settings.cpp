@@ -26,6 +26,8 @@ constexpr std::array<Setting, 23> all_settings = {{
     {"QEMU_BIN", "--qemu", "PROGRAM", "QEMU's program"},
     {"FUSE_QEMU_USER", "--qemu-user", "NAME",
      "User that QEMU becomes (fuse-qemu if there is one, else nobody)"},
+    {"OVMF_CODE", "--ovmf-code", "FILE",
+     "Firmware for images with their own boot loader, its variables beside it"},
     {"FUSE_ACCEL", "--accel", "HOW", "auto, kvm or tcg"},
     {"VFIO_INVENTORY", "--vfio-inventory", "FILE", "The inventory of whole devices"},
     {"MIG_INVENTORY", "--mig-inventory", "FILE", "The inventory of MIG instances"},
@@ -38,12 +40,11 @@ constexpr std::array<Setting, 23> all_settings = {{
     {"QEMU_AGENT_REQUEST_TIMEOUT", "--request-timeout", "SECONDS",
      "How long a client may stall before it is dropped"},
     {"FUSE_LOG_FORMAT", "--log-format", "FORM", "text or json"},
-    {"OVMF_CODE", "--ovmf-code", "FILE", "Accepted and without effect"},
     {"MIG_LIFECYCLE_MANAGED", "--mig-lifecycle-managed", "FLAG", "Accepted and without effect"},
     {"MIG_SETUP_SCRIPT", "--mig-setup-script", "FILE", "Accepted and without effect"},
 }};
 
-constexpr std::array<std::string_view, 3> without_effect = {"OVMF_CODE", "MIG_LIFECYCLE_MANAGED",
+constexpr std::array<std::string_view, 2> without_effect = {"MIG_LIFECYCLE_MANAGED",
                                                             "MIG_SETUP_SCRIPT"};
 
 void read_tls(SettingSources& sources, AgentSettings& settings) {
@@ -74,6 +75,7 @@ void read_values(SettingSources& sources, AgentSettings& settings) {
   sources.path("MIG_INVENTORY", settings.mig_inventory);
   settings.qemu = sources.text("QEMU_BIN");
   settings.qemu_user = sources.text("FUSE_QEMU_USER");
+  sources.path("OVMF_CODE", settings.ovmf_code);
   sources.choice<std::string>("FUSE_ACCEL", {{"auto", "auto"}, {"kvm", "kvm"}, {"tcg", "tcg"}},
                               settings.accel);
   settings.public_host = sources.text("PUBLIC_HOST");

@@ -30,6 +30,7 @@ struct AgentSettings {
   fs::path mig_inventory{};   // the same
   std::string qemu{};         // empty: what PATH has
   std::string qemu_user{};    // empty: fuse-qemu or nobody
+  fs::path ovmf_code{};       // empty: where packages install it
   std::string accel{};        // "", auto, kvm or tcg
   std::string public_host{};
   std::uint16_t fused_port = 9550;

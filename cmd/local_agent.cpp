@@ -56,6 +56,7 @@ Result<std::unique_ptr<LocalAgent>> make_local_agent(const Config& config, const
   if (const auto path = context.variables("PATH"); path && !path->empty()) agent.path = *path;
   if (const auto qemu = context.variables("QEMU_BIN"); qemu && !qemu->empty()) agent.qemu = *qemu;
   if (const auto user = context.variables("FUSE_QEMU_USER")) agent.qemu_user = *user;
+  if (const auto ovmf = context.variables("OVMF_CODE")) agent.ovmf_code = *ovmf;
   if (!config.accel.empty()) {
     const auto policy = accel_policy_of(config.accel);
     if (!policy) {

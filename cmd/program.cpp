@@ -56,9 +56,7 @@ int run_command_line(const std::vector<std::string>& arguments) {
 }  // namespace
 
 int run_program(const std::vector<std::string>& arguments) {
-  const bool is_guest_init =
-      ::getpid() == 1 && !arguments.empty() && fs::path(arguments.front()).filename() == "init";
-  if (is_guest_init) run_guest_init();
+  if (const auto ended = run_guest_part(arguments)) return *ended;
   return run_command_line({arguments.begin() + (arguments.empty() ? 0 : 1), arguments.end()});
 }
 

@@ -5,12 +5,13 @@
 #include <functional>
 
 #include "base/host.h"
+#include "guest/channel/names.h"
 #include "guest/port.h"
 
 namespace fuse {
 
 struct AgentOptions {
-  PortPlace port{.virtio_name = "fuse.agent"};
+  PortPlace port{.virtio_name = std::string(guest_port_name)};
   // How long a virtio port may take to appear.
   std::chrono::milliseconds patience{std::chrono::seconds(30)};
   // Laid before every path the agent uses or is told; programs run outside of it.

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "guest/agent.h"
 #include "guest/boot_options.h"
+#include "guest/channel/names.h"
 #include "guest/init_system.h"
 
 namespace fuse {
@@ -29,6 +30,8 @@ namespace fuse {
 namespace {
 
 const char* const new_root = "/newroot";
+// What must never reach a disk.
+const char* const secrets = "/fuse";
 constexpr std::string_view kept_executable = "/run/fuse/fuse";
 // An agent that keeps failing cannot be helped.
 constexpr int most_quick_failures = 10;
@@ -88,14 +91,14 @@ void mark_as_part_of_the_boot() {
   }
 }
 
-[[noreturn]] void run_agent() {
+int run_agent() {
   ::setsid();
   AgentOptions options;
   options.owns_machine = true;
   std::error_code failure;
   if (fs::exists("/sys/fs/cgroup/cgroup.procs", failure)) options.cgroup = "/sys/fs/cgroup";
   options.on_ready = [] { say("fuse: guest ready"); };
-  ::_exit(run_guest_agent(options));
+  return run_guest_agent(options);
 }
 
 std::string how_ended(int status) {
@@ -105,7 +108,7 @@ std::string how_ended(int status) {
 
 pid_t start_agent() {
   const pid_t pid = ::fork();
-  if (pid == 0) run_agent();
+  if (pid == 0) ::_exit(run_agent());
   if (pid < 0) give_up(errno_error("start the agent", errno));
   return pid;
 }
@@ -172,9 +175,7 @@ void settle_in_initramfs(const BootOptions& options) {
   }
 }
 
-}  // namespace
-
-void run_guest_init() {
+[[noreturn]] void run_guest_init() {
   must(mount_kernel_filesystems());
   should(load_modules());
   const auto command_line = PosixHost().read_file("/proc/cmdline");
@@ -188,14 +189,31 @@ void run_guest_init() {
   } else {
     enter_disk(*options);
   }
-  must(mount_tmpfs("/fuse", "mode=0700"));
+  must(mount_tmpfs(secrets, "mode=0700"));
   if (!options->init.empty()) become(options->init);
   keep_agent_running();
 }
 
+// Beside an init that knows nothing of fuse, which starts us again when we end: then
+// what the earlier one kept in memory is still there.
+int run_guest_service() {
+  struct stat ours {};
+  struct stat root {};
+  const bool mounted =
+      ::stat(secrets, &ours) == 0 && ::stat("/", &root) == 0 && ours.st_dev != root.st_dev;
+  const auto ready = mounted ? Result<void>() : mount_tmpfs(secrets, "mode=0700");
+  if (ready) return run_agent();
+  say(cat("fuse guest: ", ready.error().message));
+  return 1;
+}
+
+}  // namespace
+
 std::optional<int> run_guest_part(std::span<const std::string> arguments) {
-  if (arguments.empty() || ::getpid() != 1) return std::nullopt;
-  if (fs::path(arguments.front()).filename() != "init") return std::nullopt;
+  if (arguments.empty()) return std::nullopt;
+  const fs::path name = fs::path(arguments.front()).filename();
+  if (name == guest_program_name) return run_guest_service();
+  if (::getpid() != 1 || name != "init") return std::nullopt;
   run_guest_init();
 }
 

@@ -26,6 +26,10 @@ struct AgentConfig {
   fs::path state_dir{};
   std::string qemu = "qemu-system-x86_64";  // looked up in `path` unless it has a slash
   std::string qemu_img = "qemu-img";
+  // The firmware's code, for images that boot by it; empty: where packages install it.
+  fs::path ovmf_code{};
+  // What runs as the agent in guests that get it by a disk.
+  fs::path guest_program = "/proc/self/exe";
   std::string path = "/usr/local/bin:/usr/bin:/bin";
   std::string qemu_user{};  // as find_qemu_user
   // Where the files about this host's devices are; no folder: none is handed over.
@@ -42,6 +46,9 @@ struct AgentConfig {
   // From QEMU's start to the guest's hello; a slow guest on a busy machine without
   // KVM takes a minute.
   std::chrono::milliseconds boot_budget{std::chrono::seconds(180)};
+  // The same by firmware, a boot loader and all that comes before cloud-init is done:
+  // ten times a boot of ours.
+  std::chrono::milliseconds firmware_boot_budget{std::chrono::minutes(8)};
   std::chrono::milliseconds housekeeping{std::chrono::seconds(60)};
   // How often each VM is looked at: whether its folder is still there, and whether
   // it waits for room on the disk.

@@ -5,8 +5,10 @@
 #include <charconv>
 
 #include "base/command.h"
+#include "base/files.h"
 #include "base/text.h"
 #include "hostmode/devices/inventory.h"
+#include "hostmode/firmware.h"
 #include "hostmode/mig/vgpu_host.h"
 #include "hostmode/qemu_user.h"
 
@@ -30,11 +32,6 @@ Finding note(std::string name, std::string words, std::string fix = "") {
 std::string read_text_of(Host& host, const fs::path& file) {
   const auto text = host.read_file(file);
   return text ? *text : "";
-}
-
-bool has_entry(Host& host, const fs::path& path) {
-  const auto names = host.list_dir(path.parent_path());
-  return names && std::ranges::find(*names, path.filename().native()) != names->end();
 }
 
 // "KEY:   VALUE unit" -> "VALUE unit".
@@ -143,15 +140,11 @@ Finding examine_qemu_user(Host& host, const std::string& wanted) {
               "useradd --system --shell /usr/sbin/nologin fuse-qemu");
 }
 
-Finding examine_firmware(Host& host) {
-  static constexpr std::array files = {"/usr/share/OVMF/OVMF_CODE_4M.fd",
-                                       "/usr/share/OVMF/OVMF_CODE.fd"};
-  for (const char* const file : files) {
-    if (has_entry(host, file)) return pass("ovmf", file);
-  }
-  return note("ovmf", "OVMF is not installed",
-              "install it for images with their own boot loader "
-              "(Debian: ovmf)");
+Finding examine_firmware(Host& host, const fs::path& code) {
+  const auto firmware = find_firmware(host, code);
+  if (firmware) return pass("ovmf", firmware->code.native());
+  return note("ovmf", firmware.error().message,
+              "needed for images with their own boot loader only");
 }
 
 void examine_memory(Host& host, Findings& out) {
@@ -237,7 +230,7 @@ std::vector<Finding> examine_host(Host& host, const DoctorOptions& options) {
   out.push_back(examine_kvm(host));
   out.push_back(examine_qemu(host, options.qemu));
   out.push_back(examine_qemu_user(host, options.qemu_user));
-  out.push_back(examine_firmware(host));
+  out.push_back(examine_firmware(host, options.ovmf_code));
   examine_memory(host, out);
   out.push_back(examine_images(host, options.images_dir));
   out.push_back(examine_port(host, options.port));

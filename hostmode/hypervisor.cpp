@@ -55,6 +55,7 @@ Error boot_failure(QemuProcess& qemu, const BootSpec& spec, SteadyClock::time_po
       left_until(deadline).count() == 0
           ? cat("the guest did not say hello within ", human_duration(spec.budget))
           : cat("the guest did not say hello: ", cause.message);
+  if (!spec.hint.empty()) message += cat("; ", spec.hint);
   const std::string console = last_console_lines(spec.dir, 5);
   message +=
       console.empty() ? "; its console is empty" : cat("; its console ends with:\n", console);

@@ -4,6 +4,7 @@
 
 #include "base/ids.h"
 #include "base/text.h"
+#include "guest/channel/names.h"
 
 namespace fuse {
 
@@ -24,21 +25,13 @@ class Argv {
   std::vector<std::string> words_;
 };
 
-// Linux gives up on host names beyond 64 bytes; ours come from task names.
-std::string host_name(const std::string& vm_id) {
-  constexpr std::size_t longest = 63;
-  std::string name = vm_id.substr(0, longest);
-  while (!name.empty() && name.back() == '-') name.pop_back();
-  return name;
-}
-
 std::string kernel_command_line(const VmRecord& vm) {
   // Its ciphers need no test at every boot: under emulation a fifth of it.
   std::string line = "console=ttyS0 quiet panic=-1 cryptomgr.notests";
   // The kernel counts ticks to see whether the timer works, and gives up where a
   // busy host has given an emulated CPU too little time for them.
   if (vm.accel == Accel::tcg) line += " no_timer_check";
-  line += cat(" fuse.host=", host_name(vm.vm_id), " fuse.net=", to_string(vm.net));
+  line += cat(" fuse.host=", guest_host_name(vm.vm_id), " fuse.net=", to_string(vm.net));
   if (vm.image.has_root) line += " fuse.root=/dev/vda";
   if (!vm.image.init.empty()) line += cat(" fuse.init=", vm.image.init);
   return line;
@@ -98,7 +91,20 @@ void add_machine(Argv& argv, const VmRecord& vm, const QemuFacts& facts) {
   }
 }
 
-void add_boot(Argv& argv, const VmRecord& vm) {
+// A disk's own boot loader is started by firmware, which has its variables in the VM's
+// folder; cloud-init looks for its disk where the serial number tells it to.
+void add_firmware(Argv& argv, const QemuFacts& facts) {
+  argv.add("-drive",
+           cat("if=pflash,unit=0,format=raw,readonly=on,file=", qemu_escaped(facts.firmware_code)));
+  argv.add("-drive", cat("if=pflash,unit=1,format=raw,file=", vm_file::firmware_vars));
+  argv.add("-smbios", "type=1,serial=ds=nocloud");
+  if (facts.mmio_gib > 0) {
+    argv.add("-fw_cfg", cat("name=opt/ovmf/X-PciMmio64Mb,string=", facts.mmio_gib * 1024));
+  }
+}
+
+void add_boot(Argv& argv, const VmRecord& vm, const QemuFacts& facts) {
+  if (boots_by_firmware(vm.image)) return add_firmware(argv, facts);
   argv.add("-kernel", vm.image.kernel);
   if (!vm.image.initrd.empty()) argv.add("-initrd", vm.image.initrd);
   argv.add("-append", kernel_command_line(vm));
@@ -117,12 +123,17 @@ void add_channels(Argv& argv) {
 }
 
 void add_devices(Argv& argv, const VmRecord& vm) {
+  const bool firmware = boots_by_firmware(vm.image);
   argv.add("-object", "rng-random,id=rng0,filename=/dev/urandom");
   argv.add("-device", "virtio-rng-pci,rng=rng0");
   if (!vm.image.disk.empty()) {
     argv.add("-drive", cat("id=disk0,if=none,format=qcow2,discard=unmap,detect-zeroes=unmap,file=",
                            vm_file::disk));
-    argv.add("-device", "virtio-blk-pci,drive=disk0");
+    argv.add("-device", cat("virtio-blk-pci,drive=disk0", firmware ? ",bootindex=0" : ""));
+  }
+  if (firmware) {
+    argv.add("-drive", cat("id=seed,if=none,format=raw,readonly=on,file=", vm_file::seed));
+    argv.add("-device", "virtio-blk-pci,drive=seed");
   }
   if (vm.net == NetMode::user) {
     argv.add("-netdev", cat("user,id=", net_id, ",restrict=off"));
@@ -173,7 +184,7 @@ std::string qemu_escaped(std::string_view value) {
 std::vector<std::string> qemu_argv(const VmRecord& vm, const QemuFacts& facts) {
   Argv argv(facts.qemu);
   add_machine(argv, vm, facts);
-  add_boot(argv, vm);
+  add_boot(argv, vm, facts);
   add_channels(argv);
   add_devices(argv, vm);
   add_passed_through(argv, vm);

@@ -22,10 +22,10 @@ struct QemuFacts {
   MemoryPlan memory{};
   // Address space for the large regions of its devices, in GiB; 0: QEMU's own choice.
   std::uint64_t mmio_gib = 0;
+  // The file with the firmware's code, for what boots by it.
+  std::string firmware_code{};
 };
 
-// The name by which the guest's agent finds its port.
-inline constexpr std::string_view guest_port_name = "fuse.agent";
 // QEMU's name for the VM's network, to which port forwards are added.
 inline constexpr std::string_view net_id = "net0";
 

@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "base/text.h"
+#include "hostmode/cloud_seed.h"
 #include "hostmode/device_pool.h"
 #include "hostmode/disk.h"
 #include "hostmode/mmio_window.h"
@@ -32,28 +33,33 @@ Result<void> check_request(const CreateVmRequest& request) {
   return {};
 }
 
-Result<BootImage> boot_image(const Image& image) {
-  if (image.kernel.empty()) {
-    return Error{ErrorCode::unimplemented,
-                 cat("image '", image.name,
-                     "' boots by its own boot loader, and this agent starts "
-                     "images with a kernel only: bake it with `fuse image bake`")};
-  }
-  return BootImage{.name = image.name,
-                   .kernel = image.kernel.native(),
-                   .initrd = image.initrd.native(),
-                   .disk = image.disk ? image.disk->native() : "",
-                   .has_root = image.has_root,
-                   .init = image.init};
+BootImage boot_image(const Image& image) {
+  return {.name = image.name,
+          .kernel = image.kernel.native(),
+          .initrd = image.initrd.native(),
+          .disk = image.disk ? image.disk->native() : "",
+          .has_root = image.has_root,
+          .init = image.init};
+}
+
+// Why a guest that boots by itself may stay silent, for its owner to find out.
+std::string silence_hint(const BootImage& image) {
+  if (!boots_by_firmware(image)) return "";
+  return cat("image '", image.name,
+             "' boots by its own boot loader, and its cloud-init starts the agent from the disk "
+             "labelled cidata: whether it saw that disk is in the guest's "
+             "/run/cloud-init/ds-identify.log");
 }
 
 // A VM with devices has all its memory locked and their regions mapped before its guest
 // starts, which takes a second or so a GiB, and on some kernels minutes a card.
 std::chrono::milliseconds boot_time(const AgentConfig& config, const VmRecord& record) {
-  if (record.devices.empty()) return config.boot_budget;
+  const auto plain =
+      boots_by_firmware(record.image) ? config.firmware_boot_budget : config.boot_budget;
+  if (record.devices.empty()) return plain;
   const std::chrono::seconds locking(record.memory_mb / 1024);
   const std::chrono::seconds mapping(30 * record.devices.size());
-  return config.boot_budget + locking + mapping;
+  return plain + locking + mapping;
 }
 
 }  // namespace
@@ -62,8 +68,6 @@ Result<VmRecord> VmKeeper::record_of(const CreateVmRequest& request) const {
   if (auto fits = check_request(request); !fits) return fits.error();
   const auto image = world_.resolve_image(request.image);
   if (!image) return image.error();
-  auto boots = boot_image(*image);
-  if (!boots) return boots.error();
   const WallTime now = world_.clock.wall();
   return VmRecord{
       .uid = request.uid.empty() ? new_ulid(now) : request.uid,
@@ -72,7 +76,7 @@ Result<VmRecord> VmKeeper::record_of(const CreateVmRequest& request) const {
       .cluster = request.cluster,
       .idempotency_key = request.idempotency_key,
       .region = request.region,
-      .image = std::move(boots).value(),
+      .image = boot_image(*image),
       .cpus = std::max(1, request.cpus),
       .memory_mb = request.memory_mb == 0 ? 1024 : request.memory_mb,
       .storage_gb = request.storage_gb,
@@ -154,6 +158,13 @@ Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
   VmRecord record = vm.record();
   if (auto allocated = allocate(request, vm, record); !allocated) return allocated;
   if (auto there = check_programs(); !there) return there;
+  std::optional<Firmware> firmware;
+  if (boots_by_firmware(record.image)) {
+    auto found = find_firmware(world_.host, config_.ovmf_code);
+    if (!found)
+      return in_context(cat("image '", record.image.name, "' boots by firmware"), found.error());
+    firmware = *std::move(found);
+  }
   const auto choice = accel();
   if (!choice) return choice.error();
   record.accel = choice->accel;
@@ -170,11 +181,27 @@ Result<void> VmKeeper::build(Vm& vm, const CreateVmRequest& request) {
         world_.host, overlay_argv(config_.qemu_img, record.image.disk, dir / vm_file::disk, bytes));
     if (!made) return made;
   }
-  const auto facts = qemu_facts(record);
+  auto facts = qemu_facts(record);
   if (!facts) return facts.error();
+  if (firmware) {
+    facts->firmware_code = firmware->code;
+    if (auto made = make_firmware_files(record, *firmware); !made) return made;
+  }
   record.argv = qemu_argv(record, *facts);
   if (auto written = write(vm, record); !written) return written;
   return boot(vm, std::move(record));
+}
+
+// What a VM that boots by firmware has besides its disk.
+Result<void> VmKeeper::make_firmware_files(const VmRecord& record, const Firmware& firmware) const {
+  const fs::path dir = paths_.vm(record.uid);
+  const auto vars = world_.host.read_file(firmware.vars);
+  if (!vars) return vars.error();
+  auto made = world_.host.replace_file(dir / vm_file::firmware_vars, *vars, 0600);
+  if (!made) return made;
+  const auto program = world_.host.read_file(config_.guest_program);
+  if (!program) return program.error();
+  return world_.host.replace_file(dir / vm_file::seed, cloud_seed_disk(record, *program), 0400);
 }
 
 // What the host has to say about a VM with devices: where its memory is to be, how large
@@ -220,6 +247,7 @@ Result<void> VmKeeper::boot(Vm& vm, VmRecord record) {
                         {.dir = paths_.vm(record.uid),
                          .argv = record.argv,
                          .budget = boot_time(config_, record),
+                         .hint = silence_hint(record.image),
                          .on_start = note_process},
                         config_.stop, vm.cancelled());
   if (!booted) return in_context(cat("start vm ", record.vm_id), booted.error());
@@ -263,6 +291,10 @@ Result<AccelChoice> VmKeeper::accel() {
     const auto found = world_.resolve_image(config_.kvm_trial_image);
     if (found) image = *found;
     if (!found) objection = in_context("there is no image to try it with", found.error());
+    if (found && found->kernel.empty()) {
+      objection = Error{ErrorCode::unavailable,
+                        cat("image '", found->name, "', to try it with, has no kernel")};
+    }
     const auto read = read_kvm_subject(world_.host, config_.qemu);
     if (read) subject = *read;
     if (!read) objection = read.error();
@@ -277,11 +309,9 @@ Result<AccelChoice> VmKeeper::accel() {
 }
 
 Result<void> VmKeeper::try_kvm(const Image& image) {
-  auto boots = boot_image(image);
-  if (!boots) return boots.error();
   VmRecord record{.uid = new_ulid(world_.clock.wall()),
                   .vm_id = "kvm-trial",
-                  .image = std::move(boots).value(),
+                  .image = boot_image(image),
                   .memory_mb = 512,
                   .accel = Accel::kvm,
                   .net = NetMode::none};
@@ -292,6 +322,7 @@ Result<void> VmKeeper::try_kvm(const Image& image) {
                         {.dir = dir,
                          .argv = qemu_argv(record, {.qemu = config_.qemu}),
                          .budget = config_.kvm_trial_budget,
+                         .hint = "",
                          .on_start = {}},
                         config_.stop, {});
   Result<void> ended;

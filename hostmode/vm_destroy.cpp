@@ -111,7 +111,8 @@ Result<void> VmKeeper::end_and_remove(Vm& vm) {
   settle_end(vm);
   if (auto released = release(vm); !released) return released;
   // First what nobody needs any more: a full disk has no room for a receipt.
-  for (const std::string_view name : {vm_file::disk, vm_file::serial_log, vm_file::qemu_log}) {
+  for (const std::string_view name : {vm_file::disk, vm_file::firmware_vars, vm_file::seed,
+                                      vm_file::serial_log, vm_file::qemu_log}) {
     const fs::path file = paths_.vm(record.uid, name);
     if (auto removed = world_.host.remove_all(file); !removed) return removed;
   }

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "hostmode/agent_config.h"
+#include "hostmode/firmware.h"
 #include "hostmode/hypervisor.h"
 #include "hostmode/qemu_argv.h"
 #include "hostmode/qmp_client.h"
@@ -63,6 +64,7 @@ class VmKeeper {
   Result<void> allocate(const CreateVmRequest& request, Vm& vm, VmRecord& record);
   Result<void> check_programs() const;
   Result<void> build(Vm& vm, const CreateVmRequest& request);
+  Result<void> make_firmware_files(const VmRecord& record, const Firmware& firmware) const;
   Result<QemuFacts> qemu_facts(const VmRecord& record);
   Result<void> boot(Vm& vm, VmRecord record);
   Result<AccelChoice> accel();

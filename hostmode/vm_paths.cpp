@@ -23,4 +23,11 @@ std::string vm_id_of(std::string_view name) {
   return out.substr(first, out.find_last_not_of('-') - first + 1);
 }
 
+std::string guest_host_name(const std::string& vm_id) {
+  constexpr std::size_t longest = 63;
+  std::string name = vm_id.substr(0, longest);
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name;
+}
+
 }  // namespace fuse

@@ -19,6 +19,9 @@ inline constexpr std::string_view qemu_log = "qemu.log";
 inline constexpr std::string_view job_log = "job.log";
 inline constexpr std::string_view job = "job.json";
 inline constexpr std::string_view net = "net.json";
+// Of VMs that boot by firmware.
+inline constexpr std::string_view firmware_vars = "firmware-vars.fd";
+inline constexpr std::string_view seed = "seed.iso";
 }  // namespace vm_file
 
 // Every path under the agent's state directory is made here and nowhere else.
@@ -63,5 +66,9 @@ class StatePaths {
 // [a-z0-9-] one dash, dashes trimmed at both ends, "vm" when nothing is left.
 // Also applied to an id before it is looked up.
 std::string vm_id_of(std::string_view name);
+
+// What a guest is called: Linux gives up on host names beyond 64 bytes, and VMs' ids
+// come from task names.
+std::string guest_host_name(const std::string& vm_id);
 
 }  // namespace fuse

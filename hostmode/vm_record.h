@@ -23,7 +23,8 @@ std::string_view to_string(Accel accel);
 std::string_view to_string(NetMode mode);
 
 // What a VM boots from.  `disk` is the read-only base of its overlay; empty for
-// an image that lives in the initramfs alone.
+// an image that lives in the initramfs alone.  Without a kernel the disk has a boot
+// loader of its own.
 struct BootImage {
   std::string name{};
   std::string kernel{};
@@ -32,6 +33,11 @@ struct BootImage {
   bool has_root = false;  // the initramfs mounts the disk as the root
   std::string init{};     // the disk's own init, run once the agent is up
 };
+
+// Whether firmware starts what is on the disk, since there is no kernel to start.
+inline bool boots_by_firmware(const BootImage& image) {
+  return image.kernel.empty();
+}
 
 // A device of the host that is handed to a VM, as the ledger knows it.
 struct VmDevice {

@@ -139,11 +139,12 @@ TEST_CASE("every variable and every flag of the agent is there once, and known t
 
 TEST_CASE("settings that mean nothing to this agent are taken and told of") {
   SettingsWorld world;
-  world.flags.values.emplace("OVMF_CODE", "/usr/share/OVMF/OVMF_CODE.fd");
+  world.flags.values.emplace("MIG_LIFECYCLE_MANAGED", "1");
   world.variables["MIG_SETUP_SCRIPT"] = "/opt/mig.sh";
   const auto settings = world.read();
   REQUIRE(settings);
-  CHECK(settings->without_effect == std::vector<std::string>{"--ovmf-code", "MIG_SETUP_SCRIPT"});
+  CHECK(settings->without_effect ==
+        std::vector<std::string>{"--mig-lifecycle-managed", "MIG_SETUP_SCRIPT"});
 }
 
 TEST_CASE("host mode and agent serve are the same, and say what is missing") {

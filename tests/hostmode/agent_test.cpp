@@ -135,6 +135,7 @@ TEST_CASE("a VM is created, used and destroyed, and only its receipt stays") {
 
 TEST_CASE("what cannot be created is refused in words, before anything is made") {
   FakeQemuHost fake;
+  fake.config.ovmf_code = fake.root() / "OVMF_CODE.fd";
   const auto refusal = [&](const CreateVmRequest& request) {
     const auto made = fake.agent().create_vm(request);
     REQUIRE_FALSE(made);
@@ -142,7 +143,9 @@ TEST_CASE("what cannot be created is refused in words, before anything is made")
     return made.error();
   };
   CHECK(refusal({.name = "a", .image = "no-such"}).code == ErrorCode::not_found);
-  CHECK(refusal({.name = "a", .image = "foreign"}).code == ErrorCode::unimplemented);
+  CHECK(refusal({.name = "a", .image = "foreign"}).message ==
+        cat("image 'foreign' boots by firmware: ", fake.config.ovmf_code.native(),
+            " is missing: VMs need both the firmware's code and its variables (Debian: ovmf)"));
   CHECK(refusal({.name = "a", .uid = "../x"}).code == ErrorCode::invalid_argument);
   CHECK(refusal({.name = "a", .cpus = -1}).message == "cpus must not be negative");
   const Error gpus = refusal({.name = "a", .gpus = 2, .gpu_kind = "a100"});
@@ -151,6 +154,37 @@ TEST_CASE("what cannot be created is refused in words, before anything is made")
         "insufficient free gpus: requested 2 of kind 'a100', 0 available in complete iommu groups");
   CHECK(refusal({.name = "a", .gpus = 1, .gpu_profile = "1g.10gb"}).message ==
         "insufficient free mig instances: requested 1 x 1g.10gb of any kind, 0 free");
+}
+
+TEST_CASE("what boots by firmware has variables and a seed of its own, and its silence a hint") {
+  FakeQemuHost fake;
+  fake.config.ovmf_code = fake.root() / "OVMF_CODE.fd";
+  fake.config.guest_program = fake.root() / "program";
+  fake.config.boot_budget = std::chrono::milliseconds(1);
+  write_text(fake.config.ovmf_code, "code");
+  write_text(fake.root() / "OVMF_VARS.fd", "variables");
+  write_text(fake.config.guest_program, "the agent");
+  const LeakCheck check(fake.root());
+  const auto made = fake.agent().create_vm({.name = "fuse-cloud", .image = "foreign"});
+  REQUIRE(made);
+  const fs::path dir = fake.paths().vm(made->uid);
+  CHECK(read_text(dir / vm_file::firmware_vars) == "variables");
+  CHECK(read_text(dir / vm_file::seed).find("the agent") != std::string::npos);
+  CHECK(read_text(dir / vm_file::seed).find(made->uid) != std::string::npos);
+  REQUIRE(fake.agent().destroy_vm("fuse-cloud"));
+  CHECK_FALSE(fs::exists(dir));
+
+  fake.plan_silent_guest(R"("console": "GNU GRUB\r\n")");
+  fake.drop_agent();
+  fake.config.firmware_boot_budget = std::chrono::seconds(2);
+  const auto silent = fake.agent().create_vm({.name = "fuse-cloud", .image = "foreign"});
+  REQUIRE_FALSE(silent);
+  CHECK(silent.error().message.find("did not say hello within 2.0 s; image 'foreign'") !=
+        std::string::npos);
+  CHECK(silent.error().message.find("/run/cloud-init/ds-identify.log") != std::string::npos);
+  CHECK(silent.error().message.ends_with("its console ends with:\nGNU GRUB"));
+  fake.drop_agent();
+  CHECK(leaks_that_stay(check) == Leaks{});
 }
 
 TEST_CASE("a QEMU that ends at once is quoted, and nothing of it stays") {

@@ -39,8 +39,9 @@ TEST_CASE("a host that is ready passes") {
     box.unbind(cat("0000:09:00.", i));
     box.bind(cat("0000:09:00.", i), "vfio-pci");
   }
-  for (const std::string file : {"/dev/kvm", "/dev/vfio/vfio", "/usr/share/OVMF/OVMF_CODE_4M.fd",
-                                 "/var/lib/fuse/images/base.json"}) {
+  for (const std::string file :
+       {"/dev/kvm", "/dev/vfio/vfio", "/usr/share/OVMF/OVMF_CODE_4M.fd",
+        "/usr/share/OVMF/OVMF_VARS_4M.fd", "/var/lib/fuse/images/base.json"}) {
     box.add_file(file, "");
   }
   box.add_file("/etc/passwd", "nobody:x:65534:65534::/:/bin/false\n");

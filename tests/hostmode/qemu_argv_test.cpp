@@ -230,8 +230,16 @@ std::vector<Golden> goldens() {
                              .uuid = "83b8f4f2-509f-382f-3c1e-e6bfe0fa1001"}}),
       with_devices("two-vendor-vfio", {{.kind = "vf", .address = "0000:26:00.4", .uuid = "v"},
                                        {.kind = "vf", .address = "0000:26:00.5", .uuid = "w"}}),
+      with_devices("firmware", {}),
+      with_devices("firmware-a100", {function("0000:41:00.0", "17", "GPU-a")}),
       with_devices("tcg-user-net", {}),
   };
+  for (Golden& golden : all) {
+    if (!golden.name.starts_with("firmware")) continue;
+    golden.vm.image = {.name = "debian", .disk = "/images/debian.qcow2"};
+    golden.facts.firmware_code = "/usr/share/OVMF/OVMF_CODE_4M.fd";
+    if (!golden.vm.devices.empty()) golden.facts.mmio_gib = 160;
+  }
   all[1].facts.mmio_gib = mmio_window_gib({{"0000:41:00.0", large(64)}});
   all[1].facts.memory =
       plan_memory(2048, 2, {1}, {{.id = 0, .free_mb = 9000}, {.id = 1, .free_mb = 9000}});
@@ -250,15 +258,8 @@ TEST_CASE("the command lines of known hosts are as written down") {
   }
 }
 
-// A QEMU that stands still before it would run the guest, and answers on its monitor.
-void check_accepted(VmRecord vm, const QemuFacts& facts) {
-  const TestDir scratch;
-  PosixHost host;
-  // Any file is a kernel to a QEMU that only looks at its header.
-  vm.accel = Accel::tcg;
-  vm.memory_mb = 128;
-  vm.image.kernel = scratch.path() / "kernel,with comma";
-  vm.image.initrd = scratch.path() / "initrd";
+// A header is all that a QEMU looks at which does not run the guest.
+std::string kernel_header() {
   std::string header(4096, '\0');
   header[0x1fe] = '\x55';
   header[0x1ff] = '\xaa';
@@ -267,9 +268,27 @@ void check_accepted(VmRecord vm, const QemuFacts& facts) {
   header[0x207] = '\x02';
   header[0x211] = '\x01';
   header[0x22f] = '\x7f';  // initrd_addr_max
-  write_text(vm.image.kernel, header);
-  write_text(vm.image.initrd, "initrd");
+  return header;
+}
+
+// A QEMU that stands still before it would run the guest, and answers on its monitor.
+void check_accepted(VmRecord vm, QemuFacts facts) {
+  const TestDir scratch;
+  PosixHost host;
+  vm.accel = Accel::tcg;
+  vm.memory_mb = 128;
   const fs::path dir = scratch.path() / std::string(90, 'd') / vm.uid;
+  if (boots_by_firmware(vm.image)) {
+    facts.firmware_code = scratch.path() / "code,with comma";
+    write_text(facts.firmware_code, std::string(65536, '\0'));
+    write_text(dir / vm_file::firmware_vars, std::string(65536, '\0'));
+    write_text(dir / vm_file::seed, std::string(65536, '\0'));
+  } else {
+    vm.image.kernel = scratch.path() / "kernel,with comma";
+    vm.image.initrd = scratch.path() / "initrd";
+    write_text(vm.image.kernel, kernel_header());
+    write_text(vm.image.initrd, "initrd");
+  }
   fs::create_directories(dir);
   REQUIRE(
       host.spawn({.argv = {"qemu-img", "create", "-q", "-f", "qcow2", dir / "disk.qcow2", "1M"}})
@@ -299,6 +318,12 @@ void check_accepted(VmRecord vm, const QemuFacts& facts) {
 
 TEST_CASE("QEMU accepts the command line") {
   check_accepted(sample_record(), {});
+}
+
+TEST_CASE("QEMU accepts the command line of what boots by firmware") {
+  VmRecord vm = sample_record();
+  vm.image = {.name = "debian", .disk = "/images/debian.qcow2"};
+  check_accepted(vm, {.mmio_gib = 160});
 }
 
 // All of what a host adds for devices, but the devices themselves.
