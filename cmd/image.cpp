@@ -60,7 +60,8 @@ int run_image_list(Context& context) {
   Table table({"NAME", "OS", "KERNEL", "SIZE", "DISK", "AGE", "PROBLEM"});
   for (const ListedImage& image : images) {
     const ImageManifest& manifest = image.manifest;
-    table.add({printable(manifest.name), or_dash(manifest.os), or_dash(manifest.kernel_version),
+    table.add({printable(manifest.name), or_dash(manifest.os),
+               image.foreign ? manifest.boot : or_dash(manifest.kernel_version),
                human_bytes(image.size),
                manifest.disk_bytes > 0 ? human_bytes(manifest.disk_bytes) : "-",
                age_of(manifest.created, context.clock.wall()), or_dash(image.problem)});

@@ -29,9 +29,12 @@ std::vector<std::string> names_of(const std::vector<ListedImage>& images) {
   return names;
 }
 
-void print_verdict(const Context& context, const std::string& name,
+void print_verdict(const Context& context, const std::string& name, bool baked,
                    const std::vector<std::string>& problems) {
-  if (problems.empty()) context.out << printable(name) << ": whole\n";
+  if (problems.empty()) {
+    context.out << printable(name)
+                << (baked ? ": whole\n" : ": boots by firmware; its header is as it should be\n");
+  }
   for (const std::string& problem : problems) {
     context.out << printable(name) << ": " << printable(problem) << '\n';
   }
@@ -53,7 +56,9 @@ int run_image_verify(Context& context, const std::string& name) {
         problems ? *std::move(problems) : std::vector<std::string>{problems.error().message};
     all_whole = all_whole && found.empty();
     verdicts.push_back({{"name", each}, {"problems", found}});
-    if (!context.json()) print_verdict(context, each, found);
+    const auto manifest = store->manifest(each);
+    const bool baked = !manifest || manifest->has_value();
+    if (!context.json()) print_verdict(context, each, baked, found);
   }
   if (context.json()) print_json(context.out, {{"images", std::move(verdicts)}});
   if (!all_whole) context.note("what is damaged is made anew by: fuse image bake NAME");

@@ -27,7 +27,7 @@ struct DoctorOptions {
   DevicePaths devices{};
   std::string qemu = "qemu-system-x86_64";
   std::string qemu_user{};  // as find_qemu_user
-  fs::path ovmf_code{};  // empty: where packages install it
+  fs::path ovmf_code{};     // empty: where packages install it
   fs::path images_dir{};
   std::uint16_t port = 8091;
 };

@@ -51,23 +51,43 @@ Error boot_failure(QemuProcess& qemu, const BootSpec& spec, SteadyClock::time_po
   if (ended && *ended) {
     return explained(describe_end(spec.dir, qemu.is_child() ? *ended : std::nullopt));
   }
-  std::string message =
-      left_until(deadline).count() == 0
-          ? cat("the guest did not say hello within ", human_duration(spec.budget))
-          : cat("the guest did not say hello: ", cause.message);
-  if (!spec.hint.empty()) message += cat("; ", spec.hint);
+  std::string message = "the guest did not say hello";
+  if (left_until(deadline).count() == 0) {
+    message += cat(" within ", human_duration(spec.budget));
+    if (!spec.hint.empty()) message += cat("; ", spec.hint);
+  } else {
+    message += cat(": ", cause.message);
+  }
   const std::string console = last_console_lines(spec.dir, 5);
   message +=
       console.empty() ? "; its console is empty" : cat("; its console ends with:\n", console);
   return {ErrorCode::internal, std::move(message)};
 }
 
+// What UEFI firmware says when it gives up.
+bool found_nothing_to_boot(const fs::path& dir) {
+  const std::string console = last_console_lines(dir, 60);
+  return console.find("No bootable option or device was found") != std::string::npos ||
+         console.find("UEFI Interactive Shell") != std::string::npos;
+}
+
+// In slices, for the console to be looked at in between.
 Result<std::unique_ptr<GuestClient>> await_hello(QemuProcess& qemu, const BootSpec& spec,
                                                  SteadyClock::time_point deadline,
                                                  const std::stop_token& stop) {
-  auto socket = await_channel(qemu, spec.dir, deadline, stop);
-  if (!socket) return socket.error();
-  return GuestClient::connect(std::move(socket).value(), {.hello = left_until(deadline)}, stop);
+  constexpr milliseconds slice = std::chrono::seconds(2);
+  while (true) {
+    auto socket = await_channel(qemu, spec.dir, deadline, stop);
+    if (!socket) return socket.error();
+    const milliseconds left = left_until(deadline);
+    auto guest =
+        GuestClient::connect(std::move(socket).value(), {.hello = std::min(left, slice)}, stop);
+    if (guest || left <= slice || stop.stop_requested() || !qemu.running()) return guest;
+    if (found_nothing_to_boot(spec.dir)) {
+      return Error{ErrorCode::internal,
+                   "its firmware, UEFI, has found nothing on the disk that it could start"};
+    }
+  }
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ struct BootSpec {
   std::vector<std::string> argv{};
   // From QEMU's start to the guest's hello.
   std::chrono::milliseconds budget{std::chrono::seconds(180)};
-  // What to say, besides, of a guest that stays silent.
+  // What else to say of a guest that stays silent all that time.
   std::string hint{};
   // Called once QEMU runs, before anything else is done with it: an error ends it.
   std::function<Result<void>(const QemuProcess& qemu)> on_start{};

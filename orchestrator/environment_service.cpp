@@ -113,17 +113,22 @@ Result<void> EnvironmentService::destroy(const std::string& id) {
   const auto found = find(id, false);
   if (!found) return found.error();
   const std::string uid = found->environment.uid;
+  bool starting = false;
   const auto wanted = transact<EnvironmentRow>(store_, [&](StoreTx& tx) -> Result<EnvironmentRow> {
     auto row = tx.environments.by_uid(uid);
     if (!row) return row.error();
     if (!*row || (*row)->ended) return no_such_vm(id);
     const bool under_way = (*row)->environment.state == EnvironmentState::destroying;
+    starting = (*row)->environment.state == EnvironmentState::provisioning;
     auto begun = under_way ? hasten_destroy(tx, uid, clock_.wall())
                            : begin_destroy(tx, **row, EnvironmentState::destroyed, clock_.wall());
     if (!begun) return begun.error();
     return **row;
   });
   if (!wanted) return wanted.error();
+  // The step that waits for the VM's guest would wait on, for minutes with some images.
+  // Whatever comes of this, the steps of the destroy ask again.
+  if (const auto agent = agent_of(*wanted); starting && agent) (void)agent->vms.destroy_vm(uid);
   return await_gone(*wanted);
 }
 

@@ -4,6 +4,7 @@ partition with GRUB, a root that grows, systemd and cloud-init, and nothing of f
 Made once and kept beside the baked images; it takes neither root nor loop devices.
 """
 
+import fcntl
 import os
 import pathlib
 import subprocess
@@ -14,27 +15,23 @@ PACKAGES = ["systemd-sysv", "udev", "dbus", "linux-image-cloud-amd64", "initramf
             "grub-efi-amd64-bin", "grub-common", "cloud-init", "cloud-guest-utils", "fdisk",
             "netplan.io", "systemd-resolved", "ca-certificates"]
 
-# What GRUB does before it has found its disk.
-GRUB = """\
-search --no-floppy --label --set=root cloud-root
-linux /vmlinuz root=LABEL=cloud-root ro console=tty0 console=ttyS0,115200
-initrd /initrd.img
-boot
-"""
-
-# Inside the root: the boot loader's image, from the root's own packages, in /efi.
+# At the end of the set-up, "$1" being the root: what is of this machine goes, and the
+# boot loader's image is made by the root's own packages.
 HOOK = """\
 set -eu
 rm -f "$1/etc/hostname" "$1/etc/resolv.conf"
 ln -s ../run/systemd/resolve/stub-resolv.conf "$1/etc/resolv.conf"
 echo 'LABEL=cloud-root / ext4 rw,discard,errors=remount-ro 0 1' >"$1/etc/fstab"
 : >"$1/etc/machine-id"
-cp "$2" "$1/tmp/grub.cfg"
-mkdir -p "$1/efi/EFI/BOOT"
-chroot "$1" grub-mkimage --format=x86_64-efi --prefix=/boot/grub --config=/tmp/grub.cfg \\
-  --output=/efi/EFI/BOOT/BOOTX64.EFI \\
-  part_gpt fat ext2 normal linux search search_label echo serial
-rm "$1/tmp/grub.cfg"
+mkdir "$1/efi"
+cat >"$1/efi/start" <<'END'
+search --no-floppy --label --set=root cloud-root
+linux /vmlinuz root=LABEL=cloud-root ro console=tty0 console=ttyS0,115200
+initrd /initrd.img
+boot
+END
+chroot "$1" grub-mkimage --format=x86_64-efi --prefix=/boot/grub --config=/efi/start \\
+  --output=/efi/BOOTX64.EFI part_gpt fat ext2 normal linux search search_label serial
 """
 
 SECTOR = 512
@@ -52,14 +49,21 @@ start={EFI_AT // SECTOR}, size={EFI_SIZE // SECTOR}, type=uefi
 """
 
 
+def run(*argv, **options):
+    """Runs a tool to its end; some are where a plain user's PATH does not lead."""
+    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+    return subprocess.run(list(map(str, argv)), env={**os.environ, "PATH": path}, text=True,
+                          check=True, **options)
+
+
 def sources():
     """This machine's own Debian sources, as lines of a sources.list."""
     release = dict(line.split("=", 1) for line in
                    pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
     codename = release["VERSION_CODENAME"].strip('"')
-    listed = subprocess.run(
-        ["apt-get", "indextargets", "--format", "$(ORIGIN)|$(RELEASE)|$(COMPONENT)|$(REPO_URI)",
-         "Created-By: Packages"], capture_output=True, text=True, check=True).stdout
+    listed = run("apt-get", "indextargets", "--format",
+                 "$(ORIGIN)|$(RELEASE)|$(COMPONENT)|$(REPO_URI)", "Created-By: Packages",
+                 stdout=subprocess.PIPE).stdout
     found = {}
     for line in listed.splitlines():
         origin, suite, component, uri = line.split("|")
@@ -72,25 +76,19 @@ def sources():
 def set_up_root(work):
     """A tar archive of the root."""
     codename, lines = sources()
-    (work / "grub.cfg").write_text(GRUB)
-    (work / "hook").write_text(HOOK)
     mode = "root" if os.geteuid() == 0 else "unshare"
-    # Where the packages' scripts may look for them.
-    subprocess.run(
-        ["mmdebstrap", f"--mode={mode}", "--variant=minbase", "--format=tar",
-         "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
-         "--dpkgopt=path-exclude=/usr/share/locale/*", f"--include={','.join(PACKAGES)}",
-         f'--customize-hook=sh {work}/hook "$1" {work}/grub.cfg', codename, work / "root.tar",
-         *lines], check=True)
+    run("mmdebstrap", f"--mode={mode}", "--variant=minbase", "--format=tar",
+        "--dpkgopt=path-exclude=/usr/share/man/*", "--dpkgopt=path-exclude=/usr/share/doc/*",
+        "--dpkgopt=path-exclude=/usr/share/locale/*", f"--include={','.join(PACKAGES)}",
+        f"--customize-hook={HOOK}", codename, work / "root.tar", *lines)
 
 
 def make_efi(work, loader):
     """The EFI system partition, with the loader where firmware looks for one."""
     partition = work / "efi.raw"
-    subprocess.run(["mkfs.vfat", "-F", "16", "-C", partition, str(EFI_SIZE // 1024)],
-                   check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["mmd", "-i", partition, "::/EFI", "::/EFI/BOOT"], check=True)
-    subprocess.run(["mcopy", "-i", partition, loader, "::/EFI/BOOT/BOOTX64.EFI"], check=True)
+    run("mkfs.vfat", "-F", "16", "-C", partition, EFI_SIZE // 1024, stdout=subprocess.DEVNULL)
+    run("mmd", "-i", partition, "::/EFI", "::/EFI/BOOT")
+    run("mcopy", "-i", partition, loader, "::/EFI/BOOT/BOOTX64.EFI")
 
 
 def make_disk(work, disk):
@@ -98,37 +96,38 @@ def make_disk(work, disk):
     raw, efi = work / "disk.raw", work / "BOOTX64.EFI"
     with open(raw, "wb") as file:
         file.truncate(DISK_SIZE)
-    subprocess.run(["sfdisk", "--quiet", raw], input=LAYOUT, text=True, check=True)
+    run("sfdisk", "--quiet", raw, input=LAYOUT)
     (work / "root").mkdir()
     # Files belong to whom they should in the eyes of one fakeroot only.
-    subprocess.run(
-        ["fakeroot", "sh", "-euc",
-         'tar --extract --numeric-owner --preserve-permissions --exclude="./dev/*" '
-         '--file "$1/root.tar" --directory "$1/root"; '
-         'mv "$1/root/efi/EFI/BOOT/BOOTX64.EFI" "$2"; rm -r "$1/root/efi"; '
-         'mkfs.ext4 -q -F -L cloud-root -d "$1/root" -E "lazy_itable_init=0,offset=$3" "$4" "$5"',
-         "sh", work, efi, str(ROOT_AT), raw, f"{ROOT_SIZE // 1024}k"], check=True)
+    script = """
+      tar --extract --numeric-owner --preserve-permissions --exclude="./dev/*" \\
+        --file "$1/root.tar" --directory "$1/root"
+      mv "$1/root/efi/BOOTX64.EFI" "$2"
+      rm -r "$1/root/efi"
+      mkfs.ext4 -q -F -L cloud-root -d "$1/root" -E "lazy_itable_init=0,offset=$3" "$4" "$5"
+    """
+    run("fakeroot", "sh", "-euc", script, "sh", work, efi, ROOT_AT, raw, f"{ROOT_SIZE // 1024}k",
+        stderr=subprocess.DEVNULL)
     make_efi(work, efi)
     with open(raw, "r+b") as file:
         file.seek(EFI_AT)
         file.write((work / "efi.raw").read_bytes())
-    subprocess.run(["qemu-img", "convert", "-c", "-O", "qcow2", "-o", "compression_type=zstd",
-                    raw, disk], check=True)
+    run("qemu-img", "convert", "-c", "-O", "qcow2", "-o", "compression_type=zstd", raw, disk)
 
 
 def make(disk):
     """Makes `disk`, a path that ends in .qcow2, unless it is there."""
     disk = pathlib.Path(disk).resolve()
-    if disk.exists():
-        return
     disk.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".making-", dir=disk.parent) as folder:
-        work = pathlib.Path(folder)
-        # mmdebstrap's own users look into it.
-        work.chmod(0o755)
-        set_up_root(work)
-        make_disk(work, work / "disk.qcow2")
-        (work / "disk.qcow2").rename(disk)
+    with open(disk.parent / ".making.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if disk.exists():
+            return
+        with tempfile.TemporaryDirectory(prefix=".making-", dir=disk.parent) as folder:
+            work = pathlib.Path(folder)
+            set_up_root(work)
+            make_disk(work, work / "disk.qcow2")
+            (work / "disk.qcow2").rename(disk)
 
 
 if __name__ == "__main__":

@@ -174,6 +174,15 @@ TEST_CASE("what boots by firmware has variables and a seed of its own, and its s
   REQUIRE(fake.agent().destroy_vm("fuse-cloud"));
   CHECK_FALSE(fs::exists(dir));
 
+  fake.plan_silent_guest(R"("console": "UEFI Interactive Shell v2.2\r\nShell>\r\n")");
+  fake.drop_agent();
+  const auto nothing = fake.agent().create_vm({.name = "fuse-cloud", .image = "foreign"});
+  REQUIRE_FALSE(nothing);
+  CHECK(nothing.error().message ==
+        "start vm fuse-cloud: the guest did not say hello: its firmware, UEFI, has found nothing "
+        "on the disk that it could start; its console ends with:\nUEFI Interactive Shell "
+        "v2.2\nShell>");
+
   fake.plan_silent_guest(R"("console": "GNU GRUB\r\n")");
   fake.drop_agent();
   fake.config.firmware_boot_budget = std::chrono::seconds(2);

@@ -1,3 +1,6 @@
+#include <chrono>
+#include <future>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -241,6 +244,35 @@ TEST_CASE("a destroy that the agent refuses is tried again, and nothing is free 
   CHECK(refusals == 0);
   CHECK(engine.host.vms().empty());
   CHECK(engine.service.create(job_request("next"), {.respond_async = true}).has_value());
+}
+
+TEST_CASE("a VM that is still starting is given up once nobody wants it") {
+  Engine engine;
+  const Environment environment = engine.create(job_request("slow"));
+  std::promise<void> starting;
+  std::promise<void> unwanted;
+  std::once_flag told;
+  bool in_time = false;
+  // The agent answers a create only when its guest is up, or when it is called off.
+  engine.host.before = [&](const std::string& call) -> std::optional<Error> {
+    if (call == "create_vm") {
+      starting.set_value();
+      in_time =
+          unwanted.get_future().wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+      return Error{ErrorCode::unavailable, "the vm was destroyed while it was being created"};
+    }
+    if (call == "destroy_vm") std::call_once(told, [&] { unwanted.set_value(); });
+    return std::nullopt;
+  };
+  auto worker = std::async(std::launch::async, [&] { return engine.run_until_idle(); });
+  starting.get_future().wait();
+  (void)engine.service.destroy("fuse-slow");
+  worker.get();
+  CHECK(in_time);
+  engine.host.before = {};
+  engine.run_until_idle();
+  CHECK(engine.get(environment.uid).state == EnvironmentState::destroyed);
+  CHECK(engine.host.made() == 0);
 }
 
 TEST_CASE("an agent that is away is waited for, but not for ever") {
