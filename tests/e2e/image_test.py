@@ -1,5 +1,6 @@
 """Guest images."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -81,6 +82,50 @@ class ImageTest(E2eTest):
         self.assertNotEqual((mine / "micro.json").read_bytes(), before, "it was baked anew")
         self.expect(self.world.fuse("run", path), 3)
         self.expect(self.world.fuse("image", "verify"))
+
+    @harness.limit(600)
+    def test_upkeep(self):
+        """verify names the file that is damaged, and prune leaves alone what a VM runs from"""
+        mine = self.world.root / "work/images"
+        shutil.copytree(IMAGES, mine, ignore=shutil.ignore_patterns("initrd", "micro.json", ".*"))
+        self.world.environment["FUSE_IMAGES"] = str(mine)
+        manifest = mine / "base.json"
+        modules = mine / "blobs" / json.loads(manifest.read_text())["modules"]["sha256"]
+        whole = modules.read_bytes()
+        modules.chmod(0o644)
+        modules.write_bytes(whole[:1000] + bytes([whole[1000] ^ 1]) + whole[1001:])
+        done = self.expect(self.world.fuse("image", "verify", "base"), 1)
+        self.assertRegex(done.text, f"^base: {modules} has other content: .*\n$")
+        modules.write_bytes(whole)
+        done = self.expect(self.world.fuse("image", "verify"))
+        self.assertEqual(done.text, "base: whole\n")
+
+        self.up("upkeep", "sleep 1000", image="base")
+        record, = self.world.agent_state.glob("vms/*/record.json")
+        image = json.loads(record.read_text())["image"]
+        used = {image[part] for part in ("kernel", "initrd", "disk")}
+
+        def files():
+            return {str(path) for place in ("blobs", "initrd") for path in (mine / place).iterdir()}
+
+        # As if it had been baked anew long ago; who knows of the VM has only its record.
+        manifest.unlink()
+        for path in files():
+            os.utime(path, (0, 0))
+        self.expect(self.world.fuse("local", "down"))
+        before = files()
+        self.assertLess(used, before)
+        done = self.expect(self.world.fuse("image", "prune", "--dry-run", "-o", "json"))
+        self.assertEqual({file["path"] for file in done.json()["removed"]}, before - used)
+        self.assertEqual(files(), before)
+        self.expect(self.world.fuse("image", "prune"))
+        self.assertEqual(files(), used)
+        done = self.expect(self.world.fuse("exec", "fuse-upkeep", "--", "python", "-c",
+                                           "import ssl; print(6 * 7)"))
+        self.assertEqual(done.text, "42\n")
+        self.remove("fuse-upkeep")
+        self.expect(self.world.fuse("image", "prune"))
+        self.assertEqual(files(), set())
 
     def test_modules(self):
         """every module that an image brings loads in its own kernel"""

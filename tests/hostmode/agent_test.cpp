@@ -503,5 +503,16 @@ TEST_CASE("a host without QEMU says what to install") {
              : "qemu-img is not on this host: install QEMU (Debian: qemu-utils)"));
 }
 
+TEST_CASE("how a guest ended is read from its console, and not guessed where that is silent") {
+  const TestDir vm;
+  const auto told = [&](const std::string& console) {
+    write_text(vm.path() / vm_file::serial_log, console);
+    return describe_end(vm.path(), ExitStatus{});
+  };
+  CHECK(told("[ 9.1] reboot: Restarting system\r\n") == "the guest restarted itself");
+  CHECK(told("[ 9.1] reboot: Power down\r\n") == "the guest powered off");
+  CHECK(told("GNU GRUB\r\n") == "the guest powered off or restarted itself");
+}
+
 }  // namespace
 }  // namespace fuse
