@@ -25,6 +25,7 @@ Result<ImageStore> open_store(const Context& context) {
 
 std::vector<std::string> names_of(const std::vector<ListedImage>& images) {
   std::vector<std::string> names;
+  names.reserve(images.size());
   for (const ListedImage& image : images) names.push_back(image.manifest.name);
   return names;
 }
