@@ -23,8 +23,9 @@ std::optional<fs::path> vars_of(const fs::path& code) {
   return code.parent_path() / name.replace(at, 4, "VARS");
 }
 
+// Not "unavailable": nothing gets better by asking again.
 Error unusable(std::string message) {
-  return {ErrorCode::unavailable, std::move(message)};
+  return {ErrorCode::internal, std::move(message)};
 }
 
 }  // namespace

@@ -1,18 +1,54 @@
 """Images that fuse did not make: a cloud's own disk, started by firmware."""
 
+import os
 import pathlib
 import random
+import signal
+import subprocess
 import unittest
 
 import cloud_image
 import harness
-from harness import E2eTest
+from harness import E2eTest, wait_until
 
 # Not among the baked images: what those tests list and copy is all of fuse's making.
 DISK = pathlib.Path(harness.IMAGES + "-foreign") / "debian.qcow2"
 
 # Firmware, GRUB, systemd and cloud-init under emulation, on a busy machine.
 BOOT = 540
+
+
+class FirmwareTest(E2eTest):
+    """A disk with nothing on it: no boot to wait for."""
+
+    def setUp(self):
+        super().setUp()
+        images = self.world.root / "work/images"
+        images.mkdir()
+        self.world.environment["FUSE_IMAGES"] = str(images)
+        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", images / "empty.qcow2", "1G"],
+                       check=True)
+
+    def test_nothing_to_boot(self):
+        """missing firmware, and a disk that firmware cannot start, are told as that"""
+        path = self.world.fusefile("empty", "true", image="empty")
+        done = self.world.fuse("run", path, env={"OVMF_CODE": "/nowhere/OVMF_CODE.fd"})
+        self.expect_says(self.expect(done, 125), "image 'empty' boots by firmware",
+                         "/nowhere/OVMF_CODE.fd is missing", "(Debian: ovmf)")
+        # The next background process has the usual firmware.
+        self.expect(self.world.fuse("local", "down"))
+        done = self.expect(self.world.fuse("run", path), 125)
+        self.expect_says(done, "UEFI, has found nothing on the disk that it could start")
+        self.assertEqual(self.world.environments(), [])
+        self.assertEqual(self.world.qemus(), [])
+
+    def test_unwanted(self):
+        """an environment that still boots is removed without waiting for its guest"""
+        path = self.world.fusefile("empty", "true", image="empty")
+        self.expect(self.world.fuse("up", path, "--no-wait"))
+        qemu, = wait_until(self.world.qemus, "it boots")
+        os.kill(qemu, signal.SIGSTOP)
+        self.remove("fuse-empty")
 
 
 class ForeignTest(E2eTest):

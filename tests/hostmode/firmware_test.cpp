@@ -100,6 +100,7 @@ TEST_CASE("firmware is found where Debian has it, or where it is said to be") {
   SimBox box;
   const auto none = find_firmware(box, {});
   REQUIRE_FALSE(none);
+  CHECK(none.error().code == ErrorCode::internal);
   CHECK(none.error().message.find("(Debian: ovmf)") != std::string::npos);
 
   box.add_file("/usr/share/OVMF/OVMF_CODE.fd", "");
