@@ -35,15 +35,6 @@ std::string request_id_of(const HttpRequest& request) {
   return is_request_id(given) ? given : cat("req_", random_hex(16));
 }
 
-std::vector<ApiRouteEntry> all_routes() {
-  std::vector<ApiRouteEntry> out;
-  for (auto routes : {service_routes(), sign_in_routes(), environment_routes(), stream_routes(),
-                      host_routes(), key_routes()}) {
-    out.insert(out.end(), routes.begin(), routes.end());
-  }
-  return out;
-}
-
 std::vector<RoutePattern> patterns_of(const std::vector<ApiRouteEntry>& routes) {
   std::vector<RoutePattern> out;
   out.reserve(routes.size());
@@ -162,6 +153,15 @@ std::size_t end_of_object(std::string_view text) {
 }
 
 }  // namespace
+
+std::vector<ApiRouteEntry> all_routes() {
+  std::vector<ApiRouteEntry> out;
+  for (auto routes : {service_routes(), sign_in_routes(), environment_routes(), stream_routes(),
+                      host_routes(), key_routes()}) {
+    out.insert(out.end(), routes.begin(), routes.end());
+  }
+  return out;
+}
 
 HttpHandler make_api_handler(ApiBackends backends) {
   const auto api = std::make_shared<const Api>(backends);

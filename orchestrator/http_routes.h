@@ -36,6 +36,8 @@ std::vector<ApiRouteEntry> host_routes();
 std::vector<ApiRouteEntry> service_routes();
 std::vector<ApiRouteEntry> sign_in_routes();
 std::vector<ApiRouteEntry> key_routes();
+// All of these.
+std::vector<ApiRouteEntry> all_routes();
 
 // The first JSON value of a body, which must be an object.
 Result<nlohmann::json> parse_body(const HttpRequest& request);

@@ -2,7 +2,9 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "base/text.h"
 #include "base/version.h"
+#include "orchestrator/api_document.h"
 #include "orchestrator/fleet_metrics.h"
 #include "orchestrator/http_routes.h"
 
@@ -48,13 +50,18 @@ HttpResponse tell_version(const ApiBackends& /*backends*/, const HttpRequest& /*
       200, {{"service", "fuse-orchestrator"}, {"version", version()}, {"build_id", build_id()}});
 }
 
+HttpResponse show_document(const ApiBackends& /*backends*/, const HttpRequest& /*request*/) {
+  return json_response(200, cat(api_document, '\n'));
+}
+
 }  // namespace
 
 std::vector<ApiRouteEntry> service_routes() {
   return {{"GET", "/health", "", Access::open, health},
           {"GET", "/ready", "", Access::open, ready},
           {"GET", "/metrics", "", Access::open, metrics},
-          {"GET", "/v1/version", "", Access::open, tell_version}};
+          {"GET", "/v1/version", "", Access::open, tell_version},
+          {"GET", "/openapi.json", "", Access::open, show_document}};
 }
 
 }  // namespace fuse

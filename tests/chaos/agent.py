@@ -16,7 +16,7 @@ class SimulatedAgent:
     """Four GPUs and a ledger of who has them.  Whatever breaks a promise is kept in
     `violations`."""
 
-    def __init__(self, name, token, features):
+    def __init__(self, name, token, features, handler=None):
         self.name, self.token, self.features = name, token, features
         self.lock = threading.Lock()
         self.vms = {}  # uid -> {"vm_id", "devices", "key", "cluster"}
@@ -25,7 +25,7 @@ class SimulatedAgent:
         self.cut_off = False
         self.moody = True
         self.devices = [f"GPU-{name}-{n}" for n in range(4)]
-        handler = type("Handler", (Handler,), {"agent": self})
+        handler = type("Handler", (handler or Handler,), {"agent": self})
         self.server = Server(("127.0.0.1", 0), handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
