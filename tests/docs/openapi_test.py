@@ -1,4 +1,4 @@
-"""docs/openapi.json is what the orchestrator answers: every route is called, in good ways and bad."""
+"""What the orchestrator answers is what docs/openapi.json says, of every route."""
 
 import base64
 import datetime
@@ -48,7 +48,7 @@ class Ledger(chaos.SimulatedAgent):
 
 
 class Handler(chaos.Handler):
-    """Has a job for every VM, prints its health whatever the command, and ends terminals at once."""
+    """Has a job for every VM, prints its health whatever the command, ends terminals at once."""
 
     def serve(self):
         if "/attach" not in self.path:
