@@ -53,7 +53,7 @@ wrappers_of() {
     libpq-fe.h | libpq/*) wrappers='orchestrator/postgres*.cpp' ;;
     httplib.h) wrappers='net/httplib*_detail.h' ;;
     curl/*) wrappers='net/http_client.cpp net/curl*.cpp' ;;
-    openssl/*) wrappers='base/crypto.cpp net/*.cpp' ;;
+    openssl/*) wrappers='base/certificate.cpp base/crypto.cpp net/*.cpp' ;;
     nlohmann/json_fwd.hpp) wrappers='*' ;;
     nlohmann/*) wrappers='*.cpp *_detail.h' ;;
     catch2/*) wrappers='none' ;;
