@@ -62,11 +62,11 @@ void GuestLine::close() {
   if (thread_.joinable()) thread_.join();
 }
 
-Result<std::unique_ptr<GuestClient>> GuestLine::connect(std::stop_token stop) const {
+Result<std::unique_ptr<GuestClient>> GuestLine::connect(std::chrono::milliseconds hello,
+                                                        std::stop_token stop) const {
   auto socket = connect_unix(dir_, vm_file::channel_socket);
   if (!socket) return socket.error();
-  return GuestClient::connect(std::move(socket).value(), {.hello = context_.limits.hello},
-                              std::move(stop));
+  return GuestClient::connect(std::move(socket).value(), {.hello = hello}, std::move(stop));
 }
 
 void GuestLine::set_up(std::unique_ptr<GuestClient> fresh, std::stop_token stop) {
@@ -82,6 +82,7 @@ void GuestLine::set_up(std::unique_ptr<GuestClient> fresh, std::stop_token stop)
 
 void GuestLine::run(std::stop_token stop) {
   auto retry = context_.limits.first_retry;
+  auto hello = context_.limits.first_hello;
   while (!stop.stop_requested()) {
     std::shared_ptr<GuestClient> current;
     {
@@ -100,9 +101,10 @@ void GuestLine::run(std::stop_token stop) {
       (void)current->set_clock(context_.clock.wall(), stop);
       continue;
     }
-    auto fresh = connect(stop);
+    auto fresh = connect(hello, stop);
     if (fresh) {
       retry = context_.limits.first_retry;
+      hello = context_.limits.first_hello;
       set_up(std::move(fresh).value(), stop);
       continue;
     }
@@ -111,6 +113,7 @@ void GuestLine::run(std::stop_token stop) {
     changed_.wait_for(lock, stop, retry, [&] { return look_; });
     look_ = false;
     retry = std::min(retry * 2, context_.limits.last_retry);
+    hello = std::min(hello * 2, context_.limits.hello);
   }
 }
 

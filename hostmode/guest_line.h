@@ -18,7 +18,9 @@
 namespace fuse {
 
 struct LineLimits {
-  // For a guest that has said hello before to say it again.
+  // For a guest that has said hello before to say it again: at first, since what is
+  // asked while an older connection ends may be lost with it, and then up to the other.
+  std::chrono::milliseconds first_hello{std::chrono::seconds(2)};
   std::chrono::milliseconds hello{std::chrono::seconds(10)};
   std::chrono::milliseconds first_retry{50};
   std::chrono::milliseconds last_retry{std::chrono::seconds(3)};
@@ -61,7 +63,8 @@ class GuestLine {
  private:
   void run(std::stop_token stop);
   void set_up(std::unique_ptr<GuestClient> fresh, std::stop_token stop);
-  Result<std::unique_ptr<GuestClient>> connect(std::stop_token stop) const;
+  Result<std::unique_ptr<GuestClient>> connect(std::chrono::milliseconds hello,
+                                               std::stop_token stop) const;
   [[nodiscard]] bool connected() const { return client_ != nullptr && client_->alive(); }
 
   fs::path dir_;

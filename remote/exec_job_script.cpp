@@ -133,7 +133,8 @@ std::string ExecJobScript::status() const {
   return cat("cd ", shell_quote(folder_), " 2>/dev/null && [ -d begun ] || exit ", no_job, "\n",
              // First who lives, then what is written: a job that ends in between is not lost.
              "if [ -s watcher ] && kill -0 \"$(cat watcher)\" 2>/dev/null; then echo alive=1; fi\n",
-             "for f in started_at finished_at phase step steps step_name exit_code timed_out "
+             // The code is written last, so it is read first: with it all else is final.
+             "for f in exit_code started_at finished_at phase step steps step_name timed_out "
              "stopped; do\n"
              "  if [ -e $f ]; then printf '%s=%s\\n' $f \"$(cat $f)\"; fi\n"
              "done\n"
