@@ -63,6 +63,13 @@ def processes(root):
     return found
 
 
+def files_below(folder):
+    """The files that are in a folder while others may remove some."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            yield pathlib.Path(parent, name)
+
+
 def leaks(root, images):
     """What is left, in words, grouped by kind.  `root` is the test's folder,
     `images` that of the guest images, which outlives it."""
@@ -77,7 +84,7 @@ def leaks(root, images):
     for line in _read("/proc/net/unix").decode(errors="replace").splitlines():
         if str(root) in line:
             add("socket", line.split()[-1])
-    for path in root.rglob("*"):
+    for path in files_below(root):
         if path.is_socket():
             add("socket file", str(path))
     for line in _read("/proc/self/mountinfo").decode(errors="replace").splitlines():
@@ -92,8 +99,9 @@ def leaks(root, images):
         add("temporary file", str(path))
     for path in sorted(pathlib.Path(images).glob(".bake-*")):
         add("folder of a bake", str(path))
-    for path in sorted(pathlib.Path(images).rglob("*.new-*")):
-        add("half-written file", str(path))
+    for path in sorted(files_below(images)):
+        if ".new-" in path.name:
+            add("half-written file", str(path))
     return found
 
 
