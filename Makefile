@@ -10,14 +10,15 @@
 #   make asan     unit tests under AddressSanitizer and UBSan; tsan: ThreadSanitizer
 #   make fuzz     each fuzz target for FUZZ_SECONDS
 #   make bench    the benchmarks; they report and never fail
-#   make install  to $(DESTDIR)$(PREFIX)
+#   make install  to $(DESTDIR)$(PREFIX); uninstall: what the last one put there
+#   make deb      the Debian package fuse-gpu, in build/package
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 TIDY ?= yes
 EXAMPLE ?= examples/train/Fusefile
 
-.PHONY: build run test test-long test-vfio unit lint format asan tsan fuzz bench install clean
+.PHONY: build run test test-long test-vfio unit lint format asan tsan fuzz bench install uninstall deb clean
 
 build:
 	scripts/setup build
@@ -74,6 +75,13 @@ bench: build
 
 install: build
 	cmake --install build/release --prefix $(PREFIX)
+
+uninstall:
+	sed 's|^|$(DESTDIR)|' build/release/install_manifest.txt | xargs -d '\n' rm -f
+
+deb: build
+	cpack --config build/release/CPackConfig.cmake -B build/package
+	rm -rf build/package/_CPack_Packages
 
 clean:
 	rm -rf build

@@ -34,7 +34,7 @@ int run_agent_serve(Context& context, const SettingFlags& flags) {
 void add_agent_serve(CLI::App& agent, Invocation& invocation) {
   const auto flags = std::make_shared<SettingFlags>();
   auto* serve = agent.add_subcommand("serve", "Serve this host's devices to orchestrators");
-  add_setting_flags(*serve, agent_settings(), usual_agent_file, *flags);
+  add_setting_flags(*serve, agent_setting_file().settings, usual_agent_file, *flags);
   serve->callback([&invocation, flags] {
     invocation.action = [&invocation, flags] {
       return run_agent_serve(invocation.context, *flags);

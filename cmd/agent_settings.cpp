@@ -12,6 +12,7 @@ namespace fuse::cmd {
 namespace {
 
 constexpr std::string_view token_variable = "QEMU_AGENT_TOKEN";
+constexpr std::array secrets = {token_variable};
 
 constexpr std::array<Setting, 23> all_settings = {{
     {"QEMU_AGENT_TOKEN_FILE", "--token-file", "FILE",
@@ -97,15 +98,13 @@ void read_values(SettingSources& sources, AgentSettings& settings) {
 
 }  // namespace
 
-Settings agent_settings() {
-  return all_settings;
+SettingFile agent_setting_file() {
+  return {"the agent", all_settings, secrets};
 }
 
 Result<AgentSettings> read_agent_settings(const SettingFlags& flags, const Variables& variables,
                                           Host& host) {
-  constexpr std::array secrets = {token_variable};
-  auto lines =
-      read_settings_file(host, flags.file, usual_agent_file, {"the agent", all_settings, secrets});
+  auto lines = read_settings_file(host, flags.file, usual_agent_file, agent_setting_file());
   if (!lines) return lines.error();
   SettingSources sources(all_settings, flags, variables, *std::move(lines),
                          flags.file.empty() ? std::string(usual_agent_file) : flags.file);

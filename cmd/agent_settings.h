@@ -16,7 +16,7 @@
 namespace fuse::cmd {
 
 // Everything that `fuse agent serve` can be told but the token itself.
-Settings agent_settings();
+SettingFile agent_setting_file();
 
 struct AgentSettings {
   std::string token{};

@@ -31,10 +31,15 @@ const CLI::App* find_command(const CLI::App& app, const std::string& word) {
 
 }  // namespace
 
+std::vector<const CLI::App*> shown_commands(const CLI::App& app) {
+  auto commands = all_commands_of(app);
+  std::erase_if(commands, [](const CLI::App* command) { return command->get_group().empty(); });
+  return commands;
+}
+
 std::vector<TreeEntry> commands_of(const CLI::App& app) {
   std::vector<TreeEntry> entries;
-  for (const CLI::App* command : all_commands_of(app)) {
-    if (command->get_group().empty()) continue;  // hidden
+  for (const CLI::App* command : shown_commands(app)) {
     entries.push_back({command->get_name(), command->get_description()});
     for (const std::string& alias : command->get_aliases()) {
       entries.push_back({alias, command->get_description()});

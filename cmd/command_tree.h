@@ -18,7 +18,9 @@ struct TreeEntry {
   std::string help{};
 };
 
-// The commands below `app` that are shown, with their aliases.
+// The commands below `app` that are not hidden.
+std::vector<const CLI::App*> shown_commands(const CLI::App& app);
+// The same, with their aliases.
 std::vector<TreeEntry> commands_of(const CLI::App& app);
 // The long flags that `app` knows, those of the commands above it included.
 std::vector<TreeEntry> flags_of(const CLI::App& app);

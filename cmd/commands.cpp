@@ -50,12 +50,6 @@ void let_options_fall_through(CLI::App& app) {
   }
 }
 
-// Commands that exit with a guest's code, and so with 125 for all that is ours.
-bool exits_with_guest_code(const std::string& command) {
-  static constexpr std::array<std::string_view, 4> names = {"run", "exec", "shell", "ssh"};
-  return std::ranges::find(names, command) != names.end();
-}
-
 int refuse(const Context& context, const Misuse& misuse) {
   print_error(context.err,
               {ErrorCode::invalid_argument,
@@ -116,6 +110,7 @@ void add_commands(CLI::App& app, Invocation& invocation) {
   add_agent(app, invocation);
   add_orchestrator(app, invocation);
   add_completion(app, invocation);
+  add_man_pages(app, invocation);
   add_version(app, invocation);
 }
 

@@ -58,6 +58,7 @@ void add_agent_mig(CLI::App& agent, Invocation& invocation);
 void add_agent_doctor(CLI::App& agent, Invocation& invocation);
 void add_orchestrator(CLI::App& app, Invocation& invocation);
 void add_completion(CLI::App& app, Invocation& invocation);
+void add_man_pages(CLI::App& app, Invocation& invocation);
 void add_version(CLI::App& app, Invocation& invocation);
 
 // The whole tree, in the order of --help.

@@ -1,6 +1,13 @@
 #include "cmd/exit_codes.h"
 
+#include <algorithm>
+
 namespace fuse::cmd {
+
+bool exits_with_guest_code(std::string_view command) {
+  static constexpr std::array<std::string_view, 4> names = {"run", "exec", "shell", "ssh"};
+  return std::ranges::find(names, command) != names.end();
+}
 
 ExitCode exit_code_of(const Error& error) {
   switch (error.code) {

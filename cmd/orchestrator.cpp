@@ -35,7 +35,7 @@ void add_orchestrator(CLI::App& app, Invocation& invocation) {
   const auto flags = std::make_shared<SettingFlags>();
   auto* serve =
       orchestrator->add_subcommand("serve", "Schedule jobs over hosts, and answer for them");
-  add_setting_flags(*serve, orchestrator_settings(), usual_orchestrator_file, *flags);
+  add_setting_flags(*serve, orchestrator_setting_file().settings, usual_orchestrator_file, *flags);
   serve->callback([&invocation, flags] {
     invocation.action = [&invocation, flags] {
       return run_orchestrator_serve(invocation.context, *flags);

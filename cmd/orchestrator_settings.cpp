@@ -191,14 +191,14 @@ void settle_access(SettingSources& sources, OrchestratorSettings& settings) {
 
 }  // namespace
 
-Settings orchestrator_settings() {
-  return all_settings;
+SettingFile orchestrator_setting_file() {
+  return {"the orchestrator", all_settings, secrets};
 }
 
 Result<OrchestratorSettings> read_orchestrator_settings(const SettingFlags& flags,
                                                         const Variables& variables, Host& host) {
-  auto lines = read_settings_file(host, flags.file, usual_orchestrator_file,
-                                  {"the orchestrator", all_settings, secrets});
+  auto lines =
+      read_settings_file(host, flags.file, usual_orchestrator_file, orchestrator_setting_file());
   if (!lines) return lines.error();
   SettingSources sources(all_settings, flags, variables, *std::move(lines),
                          flags.file.empty() ? std::string(usual_orchestrator_file) : flags.file);

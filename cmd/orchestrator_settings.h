@@ -14,7 +14,7 @@
 namespace fuse::cmd {
 
 // Everything that `fuse orchestrator serve` can be told but its secrets.
-Settings orchestrator_settings();
+SettingFile orchestrator_setting_file();
 
 struct OrchestratorSettings {
   TcpEndpoint listen{.host = "0.0.0.0", .port = 8080};

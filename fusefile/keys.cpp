@@ -256,6 +256,39 @@ constexpr auto sections = std::to_array<SectionInfo>({
 
 }  // namespace
 
+std::string_view words_for(KeyType type) {
+  switch (type) {
+    case KeyType::whole:
+    case KeyType::cpus:
+      return "whole number";
+    case KeyType::text:
+      return "text";
+    case KeyType::flag:
+      return "true or false";
+    case KeyType::size:
+      return "size";
+    case KeyType::duration:
+      return "duration";
+    case KeyType::texts:
+      return "list of texts";
+    case KeyType::wholes:
+      return "list of whole numbers";
+    case KeyType::text_map:
+      return "names and texts";
+    case KeyType::map:
+      return "keys below";
+    case KeyType::map_of:
+      return "names, each with keys below";
+    case KeyType::list_of:
+      return "list, each with keys below";
+    case KeyType::steps:
+      return "list of texts, or of keys below";
+    case KeyType::command:
+      return "text, or list of texts";
+  }
+  return "";
+}
+
 std::span<const SectionInfo> all_sections() {
   return sections;
 }

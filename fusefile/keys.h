@@ -26,6 +26,9 @@ enum class KeyType {
   command,   // shell text or an argv
 };
 
+// "list of texts", for the reference pages.
+std::string_view words_for(KeyType type);
+
 // One key of a Fusefile.  The table of these is what the reader knows, what it
 // suggests from, and what the schema and the reference page are made of.
 struct KeyInfo {

@@ -125,39 +125,6 @@ std::string capitalised(std::string_view title) {
   return out;
 }
 
-std::string_view type_name(KeyType type) {
-  switch (type) {
-    case KeyType::whole:
-    case KeyType::cpus:
-      return "whole number";
-    case KeyType::text:
-      return "text";
-    case KeyType::flag:
-      return "true or false";
-    case KeyType::size:
-      return "size";
-    case KeyType::duration:
-      return "duration";
-    case KeyType::texts:
-      return "list of texts";
-    case KeyType::wholes:
-      return "list of whole numbers";
-    case KeyType::text_map:
-      return "names and texts";
-    case KeyType::map:
-      return "keys below";
-    case KeyType::map_of:
-      return "names, each with keys below";
-    case KeyType::list_of:
-      return "list, each with keys below";
-    case KeyType::steps:
-      return "list of texts, or of keys below";
-    case KeyType::command:
-      return "text, or list of texts";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string fusefile_schema() {
@@ -186,7 +153,7 @@ std::string fusefile_reference() {
                 "| key | value | meaning | example | since |\n| --- | --- | --- | --- | --- |\n");
     for (const KeyInfo* key : keys_of(section.name)) {
       page += cat("| `", key->name, "`", key->required ? " (required)" : "", " | ",
-                  type_name(key->type), " | ", key->rule, " | `", key->name, ": ", key->example,
+                  words_for(key->type), " | ", key->rule, " | `", key->name, ": ", key->example,
                   "` | ", key->since, " |\n");
     }
   }

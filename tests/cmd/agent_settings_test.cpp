@@ -101,7 +101,7 @@ TEST_CASE("an agent without a token does not start, and the token is never a fla
   CHECK(world.refusal().find("no blanks") != std::string::npos);
   world.folder.write("token", "s3cret\n");
   CHECK(world.read("QEMU_AGENT_TOKEN=from-the-file\n").value().token == "s3cret");
-  for (const Setting& setting : agent_settings()) {
+  for (const Setting& setting : agent_setting_file().settings) {
     CHECK(setting.variable != "QEMU_AGENT_TOKEN");
   }
 }
@@ -121,11 +121,11 @@ TEST_CASE("a certificate and its key come together") {
 TEST_CASE("every variable and every flag of the agent is there once, and known to the file") {
   std::set<std::string_view> variables;
   std::set<std::string_view> flags;
-  for (const Setting& setting : agent_settings()) {
+  for (const Setting& setting : agent_setting_file().settings) {
     CHECK(variables.insert(setting.variable).second);
     CHECK(flags.insert(setting.flag).second);
     CHECK(parse_settings(std::string(setting.variable) + "=x", "f",
-                         {"the agent", agent_settings(), {}})
+                         {"the agent", agent_setting_file().settings, {}})
               .has_value());
   }
   for (const char* const known :
