@@ -57,10 +57,10 @@ set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_SECTION admin)
 set(CPACK_DEBIAN_PACKAGE_MAINTAINER "The maintainers of fuse <maintainers@fuse.example>")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION "jobs in virtual machines with whole GPUs or MIG instances
- fuse runs the job of a Fusefile in a virtual machine of its own, follows its
- output and exits with its code. GPUs are passed through whole, by VFIO, or as
- MIG instances. The same executable is the client, the orchestrator of a fleet
- and the agent of a GPU host.")
+fuse runs the job of a Fusefile in a virtual machine of its own, follows its
+output and exits with its code. GPUs are passed through whole, by VFIO, or as
+MIG instances. The same executable is the client, the orchestrator of a fleet
+and the agent of a GPU host.")
 # The libraries are in the executable.  QEMU and what bakes images are not needed by
 # clients and orchestrators.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS passwd)
