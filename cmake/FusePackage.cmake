@@ -8,11 +8,13 @@ set(unit_dir lib/systemd/system)
 set(CMAKE_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
-# The manual is what the executable says of itself.
-add_custom_command(TARGET fuse POST_BUILD
-  COMMAND "${CMAKE_COMMAND}" -E rm -rf "${CMAKE_BINARY_DIR}/man"
-  COMMAND fuse man-pages "${CMAKE_BINARY_DIR}/man"
-  VERBATIM)
+# The manual is what the executable says of itself; that of a release.
+if(FUSE_STATIC)
+  add_custom_command(TARGET fuse POST_BUILD
+    COMMAND "${CMAKE_COMMAND}" -E rm -rf "${CMAKE_BINARY_DIR}/man"
+    COMMAND fuse man-pages "${CMAKE_BINARY_DIR}/man"
+    VERBATIM)
+endif()
 
 install(TARGETS fuse RUNTIME)
 install(PROGRAMS scripts/qemu-vfio-bind.sh scripts/qemu-mig-setup.sh TYPE BIN)

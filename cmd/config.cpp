@@ -67,11 +67,23 @@ bool forbids_colour(const Variables& variables) {
 }
 
 std::vector<std::string> background_environment(const Variables& variables) {
-  static constexpr std::array names = {
-      "PATH",          "HOME",      "USER",           "LOGNAME",         "LANG",
-      "TMPDIR",        "TERM",      "FUSE_ACCEL",     "FUSE_IMAGES",     "BASE_ROOTFS",
-      "QEMU_BIN",      "OVMF_CODE", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME",
-      "XDG_CACHE_HOME"};
+  static constexpr std::array names = {"PATH",
+                                       "HOME",
+                                       "USER",
+                                       "LOGNAME",
+                                       "LANG",
+                                       "TMPDIR",
+                                       "TERM",
+                                       "FUSE_ACCEL",
+                                       "FUSE_IMAGES",
+                                       "FUSE_QEMU_USER",
+                                       "BASE_ROOTFS",
+                                       "QEMU_BIN",
+                                       "OVMF_CODE",
+                                       "XDG_STATE_HOME",
+                                       "XDG_RUNTIME_DIR",
+                                       "XDG_CONFIG_HOME",
+                                       "XDG_CACHE_HOME"};
   std::vector<std::string> environment;
   for (const char* name : names) {
     if (const auto value = variables(name)) environment.push_back(cat(name, "=", *value));
