@@ -20,7 +20,7 @@ function(fuse_e2e_tests kind)
     OUTPUT_STRIP_TRAILING_WHITESPACE
     COMMAND_ERROR_IS_FATAL ANY)
   set(environment "FUSE_BIN=$<TARGET_FILE:fuse>" "FUSE_TEST_IMAGES=${FUSE_TEST_IMAGES}"
-    "PYTHONDONTWRITEBYTECODE=1" ${arg_ENVIRONMENT})
+    "PYTHONDONTWRITEBYTECODE=1" "PYTHONPATH=${CMAKE_SOURCE_DIR}/tests/e2e" ${arg_ENVIRONMENT})
 
   string(REPLACE "\n" ";" tests "${tests}")
   foreach(test IN LISTS tests)

@@ -7,7 +7,6 @@ executable.
 
 import json
 import os
-import pathlib
 import secrets
 import shutil
 import signal
@@ -17,7 +16,6 @@ import sys
 import threading
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
 import harness
 from fleet_test import Service, free_port
 from harness import wait_until

@@ -10,6 +10,7 @@ finds them.
     FUSE_TEST_KEEP    when set, the folder of a failed test stays
 
 Run one by hand:  python3 tests/e2e/run_test.py RunTest.test_train
+One of another folder finds this file by PYTHONPATH=tests/e2e.
 """
 
 import contextlib
