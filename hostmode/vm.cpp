@@ -70,6 +70,12 @@ std::shared_ptr<QemuProcess> Vm::qemu() const {
   return qemu_;
 }
 
+VmRecord Vm::note_destroying() {
+  const std::scoped_lock lock(mutex_);
+  record_.destroying = true;
+  return record_;
+}
+
 void Vm::set_record(VmRecord record) {
   const std::scoped_lock lock(mutex_);
   record_ = std::move(record);

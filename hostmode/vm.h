@@ -55,6 +55,9 @@ class Vm {
   [[nodiscard]] std::shared_ptr<VmSession> session() const;
   [[nodiscard]] std::shared_ptr<QemuProcess> qemu() const;
   void set_record(VmRecord record);
+  // Notes in the record that it is being destroyed, whatever else becomes known of it
+  // at the same time; the record as it is then.
+  VmRecord note_destroying();
 
   // For the one who creates it.
   [[nodiscard]] std::stop_token cancelled() const { return cancel_.get_token(); }

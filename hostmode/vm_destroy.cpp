@@ -88,12 +88,10 @@ Result<void> VmKeeper::destroy_set_aside(const QuarantinedVm& vm) {
 }
 
 Result<void> VmKeeper::end_and_remove(Vm& vm) {
-  VmRecord record = vm.record();
-  record.destroying = true;
-  if (auto written = write(vm, record); !written) {
+  const VmRecord record = vm.note_destroying();
+  if (auto written = write_vm_record(world_.host, paths_, record); !written) {
     // The disk is full, or the folder gone.  Whoever asked will ask again should we
     // be interrupted.
-    vm.set_record(record);
     world_.log.warning("cannot write down that a vm is being destroyed",
                        {{"vm", record.vm_id}, {"reason", written.error().message}});
   }
