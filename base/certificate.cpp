@@ -28,8 +28,6 @@ using Extension = std::unique_ptr<X509_EXTENSION, FreeBy<X509_EXTENSION_free>>;
 using Number = std::unique_ptr<BIGNUM, FreeBy<BN_free>>;
 using Memory = std::unique_ptr<BIO, FreeBy<BIO_free>>;
 
-constexpr std::size_t longest_name = 64;
-
 Error failed(std::string_view what) {
   return {ErrorCode::internal, cat("make a certificate: ", what)};
 }
@@ -84,7 +82,7 @@ bool set_times(X509* certificate, const CertificateSpec& spec) {
 }  // namespace
 
 Result<CertificateAndKey> make_self_signed(const CertificateSpec& spec) {
-  if (spec.common_name.empty() || spec.common_name.size() > longest_name) {
+  if (spec.common_name.empty() || spec.common_name.size() > longest_common_name) {
     return failed(cat("the name \"", spec.common_name, "\" is not of 1 to 64 bytes"));
   }
   const Key key(EVP_EC_gen("P-256"));

@@ -9,8 +9,10 @@
 
 namespace fuse {
 
+inline constexpr std::size_t longest_common_name = 64;  // in bytes (RFC 5280, A.1)
+
 struct CertificateSpec {
-  std::string common_name{};                // at most 64 bytes (RFC 5280, A.1)
+  std::string common_name{};                // not empty
   std::vector<std::string> ip_addresses{};  // its subject alternative names
   WallTime from{};
   std::chrono::seconds lifetime{0};

@@ -3,6 +3,7 @@
 #include "base/json_reader.h"
 #include "base/text.h"
 #include "orchestrator/api/json.h"
+#include "orchestrator/environment_service.h"
 #include "orchestrator/http_routes.h"
 
 namespace fuse {
@@ -86,9 +87,7 @@ HttpResponse refuse_copy(const ApiBackends& backends, const HttpRequest& request
   const auto environment = backends.environments.get(vm_of(request), false);
   if (!environment) return error_response(environment.error());
   if (environment->state != EnvironmentState::running) {
-    return error_response(
-        {ErrorCode::conflict, cat("vm not running: vm ", environment->id, " is in state ",
-                                  to_string(environment->state))});
+    return error_response(not_running(*environment));
   }
   if (environment->spec.gpus > 0) {
     return error_response(
